@@ -221,6 +221,8 @@ bool cmd_is_in_path(const char *name);
 /* Writes a finished answer (and frees it), without what may not be shown (base_shown): CMD_OK or
  * the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
+int cmd_write_prose(
+	struct cmd *c, struct base_str *text); /* the same of sentences: report_fold() */
 int cmd_write_bytes(struct cmd *c, struct base_str *text); /* the same of what is no text */
 int cmd_write_json(struct cmd *c, json_t *json);
 /* {"schema": "longpole/COMMAND/1", "tool", "result"}; of a trace: report_envelope(). */
@@ -228,6 +230,7 @@ json_t *cmd_result_json(const char *schema, json_t *result /* taken over */);
 int cmd_write_result(struct cmd *c, const char *schema, json_t *result);
 /* As cmd_write(), but into --output's file where one is given. */
 int cmd_write_output(struct cmd *c, struct base_str *text);
+void cmd_fold(const struct cmd *c, struct base_str *text); /* report_fold() */
 /* The table of a document, "longpole/path/1"; NULL: it has none. */
 const struct base_table *cmd_document(const char *schema);
 /* A document of it, or one line, newline included; frees it. NULL: out->failed. */

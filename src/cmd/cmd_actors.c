@@ -15,11 +15,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_actors = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "For each thread and annotated state machine, most critical first: how long it "
-		 "was active, "
-		 "waited, or was ready while another had the processor, and who that was; its "
-		 "states, with time, "
-		 "visits, share of the critical path and the functions that samples found it in.",
+	.about = "Lists threads and annotated state machines, most critical first. Of each it says "
+		 "how long it was active, waited, or was ready while another had the processor, "
+		 "and who that was. Below are its states, with time, visits, share of the critical "
+		 "path and the functions that samples found it in.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole actors server.lpt",

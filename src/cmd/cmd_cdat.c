@@ -43,11 +43,10 @@ static const struct cmd_spelling spelling[] = {
 const struct cmd_details cmd_details_cdat = {
 	.usage = "[OPTIONS] TRACE... [CONFIG]\n[OPTIONS] -- PROG [ARG...]",
 	.about = "Configuration dependent analysis of memory traces: simulates caches, a coherence "
-		 "protocol, nodes and memory banks, and says what is hit, what is missed and who "
-		 "then has the line, how many transactions flow, and how busy processors are. "
-		 "CONFIG is a file whose name ends in .cfg, .conf or .ini. PROG is run and "
-		 "simulated "
-		 "at the same time, without a file.",
+		 "protocol, nodes and memory banks. It says what hits, what misses, who then has "
+		 "the line, how many transactions flow, and how busy processors are. CONFIG is a "
+		 "file whose name ends in .cfg, .conf or .ini. PROG is run and simulated at the "
+		 "same time, without a file.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.spelling = spelling,
@@ -474,7 +473,7 @@ static int cmd_cdat_answer(struct cmd *c, const struct cmd_streams *s,
 	cmd_cdat_processor_rows(&text, k, r);
 	cmd_cdat_caveats(&text, s, k, r);
 	cmd_cdat_next(&text, c, s, k);
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 static int cmd_cdat_simulate(struct cmd *c, struct cmd_streams *s,

@@ -52,12 +52,11 @@ static const struct cmd_spelling spelling[] = {
 
 const struct cmd_details cmd_details_ciat = {
 	.usage = "[OPTIONS] TRACE...\n[OPTIONS] -- PROG [ARG...]",
-	.about =
-		"Configuration independent analysis of memory traces: who reads what others "
-		"wrote, which cache lines move between threads and why, how much memory is "
-		"touched and shared, per phase and per thread. TRACE is one file a thread, or "
-		"the stem of such files (run.4 for run.4.0 ... run.4.3), or one file for all. PROG "
-		"is run and analysed at the same time, without a file.",
+	.about = "Configuration independent analysis of memory traces. It says who reads what "
+		 "others wrote, which cache lines move between threads and why, and how much "
+		 "memory is touched and shared, by phase and thread. TRACE is one file a thread, "
+		 "or the stem of such files (run.4 for run.4.0 ... run.4.3), or one file for all. "
+		 "PROG is run and analysed at the same time, without a file.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.spelling = spelling,
@@ -572,7 +571,7 @@ static void cmd_ciat_caveats(
 	if (r->phases_left_out)
 		base_str_addf(out,
 			"Caution: %" PRIu64 " {phase beyond the limit is|phases beyond the limit "
-					    "are} only in the sums.\n",
+			"are} only in the sums.\n",
 			r->phases_left_out);
 	if (r->blocks_left_out)
 		base_str_addf(out,
@@ -681,7 +680,7 @@ static int cmd_ciat_answer(struct cmd *c, const struct cmd_streams *s,
 		if (cmd_given(c, "functions"))
 			cmd_ciat_instruction_rows(&text, r, &t.names);
 		cmd_ciat_caveats(&text, s, r);
-		status = cmd_write(c, &text);
+		status = cmd_write_prose(c, &text);
 	}
 	cmd_ciat_tables_fini(&t);
 	return status;

@@ -50,11 +50,12 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_deadlock = {
 	.usage = "[OPTIONS] --pid PID | --all | --core FILE | -- PROG... | --potential TRACE",
-	.about = "Looks at programs that run, without stopping them: which threads sleep, what "
-		 "each waits for (locks, conditions, semaphores, pipes, sockets, children, "
-		 "threads, file locks), who has it, and who could still give it. Where nobody can, "
-		 "it is a deadlock, and the circle is told with source lines. With PROG: runs it, "
-		 "and looks whenever its threads sleep. Exit status 1: found.",
+	.about =
+		"Looks at programs that run, without stopping them: which threads sleep, what each "
+		"waits for, who has it, and who could still give it. It knows locks, conditions, "
+		"semaphores, pipes, sockets, children, threads and file locks. Where nobody can "
+		"give it, that is a deadlock, and the circle is told with source lines. With PROG: "
+		"runs it, and looks whenever its threads sleep. Exit status 1: found.",
 	.gate = "a deadlock was found",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
@@ -110,7 +111,7 @@ static int write_answer(struct cmd *c, const struct deadlock_answer *a)
 	if (a->nr_findings)
 		base_str_add(
 			&text, "NEXT\n  longpole deadlock --svg draws it; --json has all stacks\n");
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */

@@ -26,14 +26,10 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_diff = {
 	.usage = "[OPTIONS] TRACE TRACE\n[OPTIONS] TRACE... -- TRACE... [-- TRACE...]...",
 	.about = "Compares versions of a program, each recorded several times (a directory stands "
-		 "for its *.lpt files): how long runs are, "
-		 "how "
-		 "many locks there are and how often they are taken, how long they are waited for "
-		 "and "
-		 "held, each lock by itself, and each state of the critical path. Medians with 95 "
-		 "% intervals; a change is called "
-		 "one "
-		 "when chance would not make it.",
+		 "for its *.lpt files). It compares how long runs are, how many locks there are, "
+		 "how often they are taken, and how long they are waited for and held. Each lock "
+		 "and each state of the critical path is compared by itself. Medians have 95 % "
+		 "intervals; a change is called one when chance would not make it.",
 	.gate = "a budget of --fail-on was exceeded",
 	.option = option,
 	.nr_options = BASE_COUNT(option),

@@ -28,12 +28,11 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_export = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Writes the threads' waits and the critical path for ui.perfetto.dev (perfetto), "
-		 "speedscope.app (speedscope), profiler.firefox.com (firefox), pprof, flame graph "
-		 "tools (collapsed), OpenTelemetry (otlp), Chrome (chrome), spreadsheets (csv) or "
-		 "questions in SQL (sqlite); what is found as SARIF (sarif); all records as CTF "
-		 "1.8 (ctf); or the annotations alone "
-		 "as annotate.bin (gem5).",
+	.about = "Writes what the trace has for other tools. The threads' waits and the critical "
+		 "path: perfetto (ui.perfetto.dev), speedscope, firefox (profiler.firefox.com), "
+		 "pprof, collapsed (flame graphs), otlp (OpenTelemetry), chrome, csv and sqlite. "
+		 "What is found: sarif. All records: ctf (CTF 1.8). The annotations alone: gem5 "
+		 "(annotate.bin).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole export --format=perfetto -o server.pftrace server.lpt",

@@ -15,13 +15,11 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_gpu = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Of a trace that 'longpole import pytorch' made: the critical path of each step, "
-		 "split into "
-		 "kernels, communication that nothing hides, copies, launches, gaps of streams, "
-		 "operators of "
-		 "the host, synchronisation and loading of data; the kernels, calls and operators "
-		 "on it; and how "
-		 "much faster the steps would be after some changes.",
+	.about = "Explains a trace that 'longpole import pytorch' made. It splits the critical "
+		 "path of each step into kernels, communication that nothing hides, copies, "
+		 "launches, gaps of streams, operators of the host, synchronisation and loading of "
+		 "data. Then come the kernels, calls and operators on it, and how much faster the "
+		 "steps would be after some changes.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole import pytorch trace.json.gz && longpole gpu trace.json.lpt",

@@ -29,11 +29,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_graph = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Draws the recorded program as a graph that stays small however long it ran: "
-		 "threads and "
-		 "the queues between them, or every transition between states once, with visits, "
-		 "time, and time on the critical path. Red is critical, blue is often used. svg "
-		 "and png need graphviz's dot.",
+	.about = "Draws the recorded program as a graph that stays small however long it ran. It "
+		 "shows threads and the queues between them, or every transition between states "
+		 "once, with visits, time, and time on the critical path. Red is critical, blue is "
+		 "often used. svg and png need graphviz's dot.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole graph -o server.svg server.lpt",

@@ -42,14 +42,12 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_locks = {
 	.usage = "[OPTIONS] [TRACE | -- PROG [ARG...]]",
-	.about = "Per lock: how often it was taken, how often another had it, how long threads "
-		 "waited "
-		 "for it and held it, how many waited at once, the longest convoy (acquisitions in "
-		 "a "
-		 "row that each had to wait), its share of the critical path, and how fast the run "
-		 "would be were it held half as long. With -- PROG, records PROG first, and "
-		 "answers on "
-		 "standard error; its exit status is passed on.",
+	.about = "Says of each lock how often it was taken, how often another had it, how long "
+		 "threads waited for it and held it, and how many waited at once. Then come its "
+		 "longest convoy (acquisitions in a row that each had to wait) and its share of "
+		 "the critical path. The last number is how fast the run would be were it held "
+		 "half as long. With -- PROG, records PROG first, and answers on standard error; "
+		 "its exit status is passed on.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.nr_of_program = 4,

@@ -138,7 +138,7 @@ static int print_text(struct cmd *c, const struct merge_result *m, const char *p
 		"\nThe bounds hold if clocks run evenly (where they visibly do not: if they "
 		"differ by at most 500 ppm).\n");
 	base_str_addf(&out, "next: longpole report %s\n", path);
-	return cmd_write(c, &out);
+	return cmd_write_prose(c, &out);
 }
 
 static json_t *input_json(const struct merge_result *m, size_t i)

@@ -344,7 +344,7 @@ static int cmd_noc_closed_print(struct closed *x)
 	}
 	if (x->stopped)
 		base_str_add(&first, "CAVEAT  the program was stopped by accesses=\n");
-	return cmd_write(x->c, &first);
+	return cmd_write_prose(x->c, &first);
 }
 
 static enum base_status compare_all(
@@ -440,10 +440,9 @@ static const struct cmd_option closed_option[] = {
 
 const struct cmd_details cmd_details_noc_closed = {
 	.usage = "[-o GRAPH] RECORDING... [KEY=VALUE...]",
-	.about = "A program recorded with 'longpole record --level=3' runs on a "
-		 "coherence simulation whose messages travel through a network, so that "
-		 "delay feeds back; beside it, what its trace and graphs inferred from "
-		 "it predict.",
+	.about = "Runs a program that 'longpole record --level=3' recorded on a coherence "
+		 "simulation whose messages travel through a network, so that delay feeds back. "
+		 "Beside it stands what its trace, and graphs inferred from it, predict.",
 	.option = closed_option,
 	.nr_options = BASE_COUNT(closed_option),
 	.example = {"longpole noc closed prog.lpt",

@@ -111,7 +111,7 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 			r->network_nodes, nr_nodes);
 	if (!strcmp(how, how_words[NOC_REPLAY_GRAPH]))
 		base_str_addf(&text, "NEXT  longpole noc compare %s\n", cmd_noc_file(c, 0));
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 /* The packets with the times that they had in the replay. */
@@ -300,7 +300,7 @@ static int print_comparison(struct comparison *x)
 		"error", "latency", "error");
 	base_str_add(&first, base_str_text(&x->text));
 	base_str_fini(&x->text);
-	return cmd_write(x->c, &first);
+	return cmd_write_prose(x->c, &first);
 }
 
 /* What the number of nodes and on= say already, and names in on= that nothing has. False: a message

@@ -61,7 +61,7 @@ static int cmd_noc_gen_print(
 			100.0 * (double)copies / (double)g->nr_packets);
 	}
 	base_str_addf(&text, "  wrote %s\nNEXT  longpole noc sample -o run %s\n", path, path);
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 static const struct cmd_option gen_option[] = {

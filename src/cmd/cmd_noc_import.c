@@ -114,7 +114,7 @@ static int print_import(struct import *m, const struct noc_pdg *g, const char *p
 	base_str_addf(&text, "; wrote %s.\n%sNEXT  longpole noc replay %s topology=mesh\n", path,
 		base_str_text(&m->notes), path);
 	base_str_fini(&m->notes);
-	return cmd_write(m->c, &text);
+	return cmd_write_prose(m->c, &text);
 }
 
 static const struct cmd_option import_option[] = {
@@ -254,5 +254,5 @@ int cmd_noc_export(struct cmd *c)
 		base_str_fini(&text);
 		return cmd_fail(c, s);
 	}
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }

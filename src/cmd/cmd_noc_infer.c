@@ -245,7 +245,7 @@ static int cmd_noc_infer_print(struct cmd *c, const struct answer *a)
 	if (a->path)
 		base_str_addf(
 			&text, "  wrote %s\nNEXT  longpole noc compare %s\n", a->path, a->path);
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

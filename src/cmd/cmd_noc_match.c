@@ -69,7 +69,7 @@ static int cmd_noc_match_print(struct cmd *c, const struct noc_pdg *base,
 	if (!base->has_addresses)
 		base_str_add(&text, "CAVEAT  the messages have no addresses: those of one type "
 				    "cannot be told apart\n");
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 static int cmd_noc_match_match(

@@ -72,7 +72,7 @@ static int cmd_noc_sample_print(struct cmd *c, const struct noc_runs *runs,
 	base_str_add(&text, "\n");
 	if (!cmd_given(c, "json")) {
 		json_decref(list);
-		return cmd_write(c, &text);
+		return cmd_write_prose(c, &text);
 	}
 	base_str_fini(&text);
 	return cmd_write_result(c, "longpole/noc-sample/1",
@@ -108,9 +108,9 @@ static const struct cmd_option sample_option[] = {
 
 const struct cmd_details cmd_details_noc_sample = {
 	.usage = "-o PREFIX GRAPH [KEY=VALUE...]",
-	.about = "Runs a graph on the network in which every packet takes a cycle, and "
-		 "again with some packets slow: PREFIX-0.lpt is the base run, the others "
-		 "are what 'longpole noc infer' compares it with.",
+	.about = "Runs a graph on the network in which every packet takes a cycle, and again with "
+		 "some packets slow. PREFIX-0.lpt is the base run; the others are what 'longpole "
+		 "noc infer' compares it with.",
 	.option = sample_option,
 	.nr_options = BASE_COUNT(sample_option),
 	.example = {"longpole noc sample -o run ref.lpt",

@@ -165,7 +165,7 @@ static int write_result(struct cmd *c, const struct noc_result *r)
 	base_str_add(&text, r->saturated
 				    ? "NEXT  the same with --saturation\n"
 				    : "NEXT  the same with --saturation, --histogram or --links\n");
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 /* ---- saturation ------------------------------------------------------------------------------ */
@@ -192,7 +192,7 @@ static int cmd_noc_sim_search(struct cmd *c, const struct noc_config *config)
 		"  simulations         %u\n",
 		r.zero_load_cycles, r.latency_cycles, r.accepted_flits, r.least_accepted_flits,
 		r.simulations);
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 static const struct cmd_option sim_option[] = {

@@ -181,7 +181,7 @@ static int cmd_platform_run(struct cmd *c, const struct platform_config *config)
 	} else {
 		struct base_str text = {0};
 		add_result(&text, r, trace_path, wall_ns);
-		exit_status = cmd_write(c, &text);
+		exit_status = cmd_write_prose(c, &text);
 	}
 	platform_result_free(r);
 	return exit_status;

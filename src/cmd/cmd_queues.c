@@ -17,12 +17,9 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_queues = {
 	.usage = "[OPTIONS] [TRACE]",
 	.about = "Everything that is waited on is a queue: a mutex holds one token, a pipe holds "
-		 "bytes. "
-		 "For each, most waited for first: time and number of waits for units and for "
-		 "space, mean "
-		 "latency from available to used, mean residence of a unit, mean and largest "
-		 "number of "
-		 "units, throughput.",
+		 "bytes. Queues stand in the order of how long they were waited for. Each has time "
+		 "and number of waits for units and for space, mean latency from available to "
+		 "used, mean residence of a unit, mean and largest number of units, throughput.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole queues server.lpt",

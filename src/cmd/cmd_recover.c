@@ -115,7 +115,7 @@ static int cmd_recover_list(struct cmd *c)
 	json_decref(all);
 	if (!nr)
 		base_str_add(&out, "No recording was cut off.\n");
-	return cmd_write(c, &out);
+	return cmd_write_prose(c, &out);
 }
 
 /* ---- one of them ----------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static int cmd_recover_say(struct cmd *c, const char *path, const struct session
 	if (r->memory_chunks_left_out)
 		base_str_add(&out, "Its memory streams (--level 2, 3) are not recovered.\n");
 	base_str_addf(&out, "next: longpole report %s\n", path);
-	return cmd_write(c, &out);
+	return cmd_write_prose(c, &out);
 }
 
 static int cmd_recover_recover(struct cmd *c, const char *name)

@@ -34,8 +34,8 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_run = {
 	.usage = "[OPTIONS] PROG [ARG...]",
-	.about = "Runs PROG, unchanged, with spin-then-yield: while more threads want to run than "
-		 "there are processors, loops that are proved to spin are learned, and a thread "
+	.about = "Runs PROG, unchanged, with spin-then-yield. While more threads want to run than "
+		 "there are processors, longpole learns loops that are proved to spin. A thread "
 		 "that is met in one gives its processor to others. The exit status is PROG's, or "
 		 "125, 126, 127.",
 	.option = option,
@@ -69,9 +69,9 @@ static void cmd_run_text(struct base_str *out, const struct spin_yield *y)
 {
 	cmd_run_add_finding(out, y);
 	base_str_addf(out,
-		"how: %" PRIu64 " {look|looks}, at %" PRIu64
-		" of them more threads wanted to run than there are processors; loops proved to "
-		"spin by their code: %" PRIu64 "; threads looked at: %" PRIu64 ", stepped: %" PRIu64
+		"how: %" PRIu64 " {look|looks}; at %" PRIu64
+		" of them more threads wanted to run than there are processors.\n  Loops that spin "
+		"by their code: %" PRIu64 ". Threads looked at: %" PRIu64 ", stepped: %" PRIu64
 		", so proved to spin: %" PRIu64 "\n",
 		y->nr_looks, y->nr_crowded, y->nr_by_code, y->nr_glances, y->nr_bursts,
 		y->nr_spins);
@@ -136,10 +136,12 @@ static json_t *json_of(const struct spin_yield *y)
 static int cmd_run_answer(struct cmd *c, const struct spin_yield *y)
 {
 	struct base_str out = {0};
-	if (cmd_given(c, "json"))
+	if (cmd_given(c, "json")) {
 		cmd_add_json_line(&out, json_of(y));
-	else
+	} else {
 		cmd_run_text(&out, y);
+		cmd_fold(c, &out);
+	}
 	return cmd_write_output(c, &out);
 }
 

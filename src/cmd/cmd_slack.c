@@ -43,7 +43,7 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_slack = {
 	.usage = "[OPTIONS] TRACE...",
 	.about = "Runs recorded instruction streams (longpole record --level 3) through a "
-		 "simulated multiprocessor, and says how long each instruction could be delayed "
+		 "simulated multiprocessor. It says how long each instruction could be delayed "
 		 "before the program gets slower, and what the critical path consists of: by "
 		 "processor, function, source line, instruction and data.",
 	.option = option,
@@ -118,7 +118,7 @@ static int cmd_slack_answer(struct cmd *c, const struct cmd_slack_view *v)
 		cmd_slack_fields_text(&text, v);
 	else
 		cmd_slack_text(&text, v);
-	return cmd_write(c, &text);
+	return cmd_write_prose(c, &text);
 }
 
 static int cmd_slack_in_order(struct cmd *c, struct memory_source *source, struct cmd_slack_view *v)

@@ -105,10 +105,12 @@ static bool cmd_spin_parse(struct cmd *c, struct wanted *w)
 static int cmd_spin_answer(struct cmd *c, const struct cmd_spin *spin)
 {
 	struct base_str text = {0};
-	if (cmd_given(c, "json"))
+	if (cmd_given(c, "json")) {
 		cmd_add_json_line(&text, cmd_spin_json(spin));
-	else
+	} else {
 		cmd_spin_text(&text, spin);
+		cmd_fold(c, &text);
+	}
 	return cmd_write_output(c, &text);
 }
 

@@ -28,12 +28,10 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_stat = {
 	.usage = "[OPTIONS] PROG [ARG...]",
 	.about = "Runs PROG, unchanged, and says for each thread how long it ran, was ready and "
-		 "had no "
-		 "processor, or slept; its switches, migrations and page faults, and what the "
-		 "processor counted where that is possible. Phases that the program marks "
+		 "had no processor, or slept. It counts switches, migrations and page faults, and "
+		 "what the processor counts where that is possible. Phases that the program marks "
 		 "(longpole_phase() of longpole/counter.h) are counted by thread. The answer goes "
-		 "to "
-		 "standard error; the exit status is the program's, or 125, 126, 127.",
+		 "to standard error; the exit status is the program's, or 125, 126, 127.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole stat ./server --threads 8",
@@ -86,10 +84,12 @@ static bool parse_events(
 static int cmd_stat_answer(struct cmd *c, const struct cmd_stat *stat)
 {
 	struct base_str text = {0};
-	if (cmd_given(c, "json"))
+	if (cmd_given(c, "json")) {
 		cmd_add_json(&text, cmd_stat_json(stat));
-	else
+	} else {
 		cmd_stat_text(&text, stat);
+		cmd_fold(c, &text);
+	}
 	return cmd_write_output(c, &text);
 }
 

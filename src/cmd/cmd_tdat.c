@@ -25,11 +25,11 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_tdat = {
 	.usage = "[OPTIONS] EVENTS [BINS] [CLOCKS [N]]",
-	.about = "Time distribution analysis: puts the events of an event trace ('longpole ciat "
-		 "--events', 'longpole cdat --general' or --detailed, or any text whose lines "
-		 "begin with a clock) into bins (their numbers of events go to the file BINS), and "
-		 "says how their rate varies: extremes, "
-		 "deviation, density and distribution function, with a plot.",
+	.about = "Time distribution analysis: puts the events of an event trace into bins and says "
+		 "how their rate varies: extremes, deviation, density and distribution function, "
+		 "with a plot. An event trace comes from 'longpole ciat --events', 'longpole cdat "
+		 "--general' or --detailed, or is any text whose lines begin with a clock. The "
+		 "bins' numbers of events go to the file BINS.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole tdat events 1000 4 > events.freq",
@@ -191,11 +191,12 @@ static int cmd_tdat_answer(struct cmd *c, const struct memory_tdat_result *r)
 			c, json_pack("{s:s, s:s, s:s, s:o}", "schema", "longpole/tdat/1", "tool",
 				   "longpole " LONGPOLE_VERSION, "trace", c->operand[0], "result",
 				   memory_tdat_json(r)));
-	if (cmd_given(c, "csv"))
+	if (cmd_given(c, "csv")) {
 		memory_tdat_bins(&text, r, ',');
-	else
-		cmd_tdat_add_text(&text, c, r);
-	return cmd_write(c, &text);
+		return cmd_write(c, &text);
+	}
+	cmd_tdat_add_text(&text, c, r);
+	return cmd_write_prose(c, &text);
 }
 
 int cmd_run_tdat(struct cmd *c)

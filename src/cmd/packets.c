@@ -203,7 +203,7 @@ int cmd_report_packets(struct cmd *c, const char *path)
 	} else {
 		struct base_str text = {0};
 		packets_add_text(&text, g, &l, &p, path);
-		exit_status = cmd_write(c, &text);
+		exit_status = cmd_write_prose(c, &text);
 	}
 	noc_path_fini(&p);
 	noc_load_fini(&l);

@@ -84,11 +84,11 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 		"counters), %u {cycle|cycles} each.\n",
 		r->branches, base_percent(r->mispredicted, r->branches), v->core->penalty_cycles);
 	base_str_addf(out,
-		"How it knows: dependences through registers were read from the program's code (of "
-		"%" PRIu64 " of %" PRIu64
-		" {instruction|instructions} they are not known), those through memory "
-		"and the latencies of accesses come from the in-order machine's run. Functional "
-		"units and issue are unlimited; an instruction without an access takes a cycle.\n",
+		"How it knows: dependences through registers were read from the program's code "
+		"(of %" PRIu64 " of %" PRIu64
+		" {instruction|instructions} they are not known).\n  Those through memory, and the "
+		"latencies of accesses, come from the in-order machine's run.\n  Functional units "
+		"and issue are unlimited; an instruction without an access takes a cycle.\n",
 		r->unknown, r->instructions);
 	if (r->cut)
 		base_str_addf(out,

@@ -75,9 +75,10 @@ static void power_rows(struct base_str *out, const struct cmd_slack_view *v)
 	if (!spun)
 		return;
 	base_str_addf(out,
-		"\n  Such loops took %.2f%% of the processors' cycles in the machine. With a load "
-		"address cache of %" PRIu64 " {line|lines}, %.2f%% of them would be in low power "
-		"(%.2f%% of all); stores ended that %" PRIu64 " {time|times}, %" PRIu64
+		"\n  Such loops took %.2f%% of the processors' cycles in the machine.\n  With a "
+		"load address cache of %" PRIu64
+		" {line|lines}, %.2f%% of them would be in low power (%.2f%% of all).\n  Stores "
+		"ended that %" PRIu64 " {time|times}, %" PRIu64
 		" of them to another word of the line.\n",
 		base_percent(spun, all), v->config->lac_entries, base_percent(low, spun),
 		base_percent(low, all), ends, wrong);

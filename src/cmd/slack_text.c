@@ -173,12 +173,12 @@ static void compression_rows(struct base_str *out, const struct slack_result *r)
 		nodes, slack_text_ratio(k->nodes, nodes), k->kept_edges,
 		slack_text_ratio(k->raw_edges, k->kept_edges));
 	base_str_addf(out,
-		"Removed: %" PRIu64 " {node|nodes} without a kept RAW edge (theorem 2-1), %" PRIu64
-		" {edge|edges} from a store that the processor had loaded before (2-2), %" PRIu64
-		" {edge|edges} within a processor that were in time (2-3), %" PRIu64
-		" {edge|edges} beside which another path leads from store to load (with the "
-		"theorems "
-		"alone: %.0f to 1 edges).\n",
+		"Removed:\n  %" PRIu64
+		" {node|nodes} without a kept RAW edge (theorem 2-1)\n  %" PRIu64
+		" {edge|edges} from a store that the processor had loaded before (2-2)\n  %" PRIu64
+		" {edge|edges} within a processor that were in time (2-3)\n  %" PRIu64
+		" {edge|edges} beside which another path leads from store to load (theorems alone: "
+		"%.0f to 1)\n",
 		k->nodes - (nodes < k->nodes ? nodes : k->nodes), k->removed_same_store,
 		k->removed_in_time, k->removed_beyond,
 		slack_text_ratio(k->raw_edges, k->kept_edges + k->removed_beyond));

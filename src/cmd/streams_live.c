@@ -106,9 +106,8 @@ enum base_status cmd_streams_recorded(const struct session_result *r, struct bas
 	if (!r->memory_words)
 		return base_fail(err, BASE_ERR_ENV,
 			"no memory access was recorded: what ran was linked by `longpole cc`, but "
-			"none of the code that ran was compiled by it: compile its source files "
-			"with "
-			"it, too, or give --recorder=valgrind");
+			"none of its code was compiled by it. Compile its source files with it, "
+			"too, or give --recorder=valgrind");
 	return BASE_OK;
 }
 

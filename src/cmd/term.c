@@ -227,6 +227,18 @@ int cmd_write(struct cmd *c, struct base_str *text)
 	return cmd_write_bytes(c, text);
 }
 
+void cmd_fold(const struct cmd *c, struct base_str *text)
+{
+	struct report_style style = cmd_style(c);
+	report_fold(text, &style);
+}
+
+int cmd_write_prose(struct cmd *c, struct base_str *text)
+{
+	cmd_fold(c, text);
+	return cmd_write(c, text);
+}
+
 /* (between quotes only: jansson itself writes nothing that is not shown) */
 static int term_add_bytes(const char *bytes, size_t length, void *ctx)
 {

@@ -272,9 +272,9 @@ enum base_status inject_thread_stop(
 		thread_nap(SEARCH_NAP_NS);
 	} while (thread_now_ns() - begin_ns < SEARCH_NS);
 	return base_fail(err, BASE_ERR_ENV,
-		"no thread of process %d slept where another one can be begun (in a read, poll, "
-		"sleep, wait for a condition, a thread or a process) within 2 s: try again, or "
-		"start the program with longpole record",
+		"within 2 s no thread of process %d slept where another one can be begun (in a "
+		"read, poll or sleep, or for a condition, thread or process). Try again, or start "
+		"the program with longpole record",
 		(int)m->pid);
 }
 

@@ -42,7 +42,7 @@ const char *memory_order_sentence(const struct memory_order *o)
 	default:
 		if (o->source->info.flags & MEMORY_SOURCE_SERIAL)
 			return "threads were interleaved by pseudo clocks (an instruction is a "
-			       "cycle), as if they ran side by side and equally fast; in fact one "
+			       "cycle), as if they ran side by side and equally fast. In fact one "
 			       "ran at a time, and where they waited for each other is not known "
 			       "before one is left alone";
 		return "threads were interleaved by pseudo clocks (an instruction is a cycle), as "

@@ -12,10 +12,10 @@ enum {
 const char *memory_stream_unseen(unsigned flags)
 {
 	if (flags & MEMORY_CHUNK_INTERFACE)
-		return "instructions and registers (the program was built for accesses only); "
-		       "accesses that the compiler took for private to a thread (locals whose "
-		       "address stays in their function, spilled registers), for constant, or "
-		       "for covered by another one; code that `longpole cc` did not build";
+		return "instructions and registers (the program was built for accesses only), and "
+		       "code that `longpole cc` did not build. Of accesses those that the compiler "
+		       "took for constant, for covered by another one, or for private to a thread "
+		       "(locals whose address stays in their function, spilled registers)";
 	if (flags & MEMORY_CHUNK_EMULATED)
 		return "what the kernel does but for the memory that reading and writing calls "
 		       "access; which blocks malloc gave; the processor's own times: QEMU ran the "

@@ -95,9 +95,9 @@ enum base_status os_check_preload(const char *path, struct base_err *err)
 	if (version == RING_VERSION)
 		return BASE_OK;
 	return base_fail(err, BASE_ERR_ENV,
-		"%s is of %s longpole (its records are laid out as in version %u, this one's as in "
-		"%u): nothing in the program would be recorded; install both together, or set "
-		"LONGPOLE_PRELOAD to the library of this one",
+		"%s is of %s longpole (its records are of version %u, this one's of %u): nothing "
+		"in the program would be recorded. Install both together, or set LONGPOLE_PRELOAD "
+		"to the library of this one",
 		path, version < RING_VERSION ? "an older" : "a newer", version,
 		(unsigned)RING_VERSION);
 }

@@ -216,11 +216,11 @@ void report_calls_events_text(struct base_str *out, const struct report_calls *c
 	if (c->has_kernel_events)
 		events_table(out, c, view, st, REPORT_CALL_KERNEL);
 	base_str_add(&s,
-		"perf's counters of each thread, read where a call begins and ends, in one call of "
-		"32 (those that enter the kernel: of 8; a place's first call and large copies "
-		"always), less what reading counts itself. A column without a unit is the share of "
-		"all that the program had, in user space and the kernel; /ki is per 1,000 "
-		"instructions. The program's own code is what is left");
+		"perf's counters of each thread, read where a call begins and ends, less what "
+		"reading counts itself. One call of 32 is counted so, of those that enter the "
+		"kernel one of 8, and a place's first call and large copies always. A column "
+		"without a unit is the share of all that the program had, in user space and the "
+		"kernel; /ki is per 1,000 instructions. The program's own code is what is left");
 	if (!c->has_kernel_events)
 		base_str_add(&s, ". What the kernel did is not counted");
 	if (c->least_running_share < 0.999) {

@@ -157,25 +157,23 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	base_str_add(out, "\n");
 	report_calls_events_text(out, c, view, style);
 	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
-		"every call through the dynamic linker was counted; times with a ~ are estimates: "
-		"leaf functions that are called "
-		"often were timed once in 32 calls (a place's first call, which counts for itself "
-		"alone, copies of 64 KiB and more and taken locks always; what took "
-		"over 100 us was interrupted and is left out), and the processor time of those "
-		"that enter the kernel "
-		"measured once in 8, of streams whenever the kernel or another thread's lock was "
-		"likely to be met; what slept beside these, and who waits for a lock, had no "
-		"processor. What the clocks themselves take, measured in the program before it "
-		"starts, is "
-		"taken off each time; shares are of the processor time with what "
-		"counting takes. A category has what the program itself called; "
-		"what these functions call is theirs");
+		"every call through the dynamic linker was counted. Times with a ~ are estimates: "
+		"of leaf functions that are called often, one call in 32 was timed. (A place's "
+		"first call, which counts for itself alone, copies of 64 KiB and more and taken "
+		"locks were always timed. What took over 100 us was interrupted and is left out.) "
+		"Of functions that enter the kernel, one call in 8 had its processor time "
+		"measured; of streams, every call that was likely to meet the kernel or another "
+		"thread's lock. What slept beside these, and who waits for a lock, had no "
+		"processor. What the clocks themselves take was measured in the program before it "
+		"started, and is taken off each time. Shares are of the processor time with what "
+		"counting takes. A category has what the program itself called; what these "
+		"functions call is theirs");
 	report_wrap(out, style, "NOT SEEN", LABEL_WIDTH,
 		"copies and strings that the compiler put in place of a call (inlined memcpy, "
-		"strlen of "
-		"a constant), calls inside libc, functions that are not in the list (those that "
-		"Debian's programs use most and that take time are), static programs; what returns "
-		"twice, never, or looks at its caller: fork, exec, exit, setjmp, dlopen");
+		"strlen of a constant), calls inside libc, and static programs. Functions that are "
+		"not in the list: it has those that Debian's programs use most and that take time. "
+		"What returns twice, never, or looks at its caller: fork, exec, exit, setjmp, "
+		"dlopen");
 	report_wrap(out, style, "KERNEL", LABEL_WIDTH,
 		c->has_kernel
 			? "time with a processor inside of system calls, of each timed call, by "

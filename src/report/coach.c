@@ -412,11 +412,10 @@ static enum base_status add_suspect(
 		.severity = b->out->light || spins(function) ? "warning" : "info",
 		.rank = b->out->light || spins(function) ? 1 : 5,
 		.what = report_keep(arena, &clean),
-		.todo = "if it polls or spins: longpole_wait_empty(\"NAME\", instance, 1, 0) when "
-			"it "
-			"finds nothing to do and longpole_dequeue(\"NAME\", instance, 1, 0) when "
-			"it "
-			"does, longpole_enqueue(\"NAME\", instance, 1, 0) where its work is made",
+		.todo = "if it polls or spins, call longpole_wait_empty(\"NAME\", instance, 1, 0) "
+			"when it finds nothing to do, and longpole_dequeue(\"NAME\", instance, 1, "
+			"0) when it does. Where its work is made, call longpole_enqueue(\"NAME\", "
+			"instance, 1, 0)",
 		.where = "",
 		.actor = report_clean(arena, model_actor(b->m, actor)->name),
 		.queue = "",

@@ -370,8 +370,7 @@ void report_connections_text(struct base_str *out, const struct report_connectio
 	server_lines(out, style, c, false, limit);
 	if (c->nr_not_followed)
 		base_str_addf(out,
-			"CAVEATS    more than %d connections: %llu {identification of a later one "
-			"was|identifications of later ones were} "
+			"CAVEATS    more than %d connections: %llu {later one was|later ones were} "
 			"not followed\n",
 			MODEL_CONNECTIONS_MAX, (unsigned long long)c->nr_not_followed);
 	report_trace_text_caveats(out, &c->trace, style);

@@ -158,13 +158,11 @@ void report_diff_known_by(struct base_str *out, const struct report_diff *d)
 	for (size_t v = 0; v < d->nr_versions; v++)
 		fewest = d->nr_runs[v] < fewest ? d->nr_runs[v] : fewest;
 	base_str_addf(out,
-		"medians of runs, with the 95 %% bootstrap interval of each by itself; * marks "
-		"what "
-		"a rank test calls a change, with %d runs or more of both: the run's length at 5 "
-		"%%, "
-		"the other %zu {change|changes} together at 5 %% (Benjamini and Hochberg), so that "
-		"two "
-		"sets of runs of the same program have such a mark in one comparison of twenty",
+		"medians of runs, with the 95 %% bootstrap interval of each by itself. * marks "
+		"what a rank test calls a change, with %d runs or more of both. The run's length "
+		"is tested at 5 %%, the other %zu {change|changes} together at 5 %% (Benjamini and "
+		"Hochberg). So one comparison in twenty of the same program with itself has such a "
+		"mark",
 		REPORT_DIFF_RUNS_SURE, d->nr_tested);
 	if (d->nr_tested && fewest < needed)
 		base_str_addf(out,

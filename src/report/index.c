@@ -90,9 +90,8 @@ void report_shared_pass_fini(struct report_shared_pass *shared)
 enum base_status report_no_path(struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_NOTFOUND,
-		"no chain of dependences leads from the path's start to its end: nothing that "
-		"happened after the start had to happen before the end ('longpole queues' shows "
-		"who waited for whom)");
+		"no chain of dependences leads from the path's start to its end: nothing after the "
+		"start had to happen before the end ('longpole queues' shows who waited for whom)");
 }
 
 /* ---- topics ---------------------------------------------------------------------------------- */

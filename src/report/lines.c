@@ -227,3 +227,47 @@ void report_wrap(struct base_str *out, const struct report_style *st, const char
 	}
 	base_str_add(out, "\n");
 }
+
+/* ---- sentences in lines of their own ---------------------------------------------------------- */
+
+/* Columns have two blanks between them, a sentence has not; what has colours was laid out already. */
+static bool lines_is_prose(const char *line)
+{
+	return !strstr(line, "  ") && !strchr(line, '\033');
+}
+
+/* "  " of "  a sentence", "CAVEAT  " of "CAVEAT  a sentence" */
+static size_t lines_label_length(const char *line)
+{
+	size_t length = strspn(line, " "), word = strcspn(line + length, " ");
+	size_t blanks = strspn(line + length + word, " ");
+	return blanks > 1 ? length + word + blanks : length;
+}
+
+void report_fold(struct base_str *text, const struct report_style *st)
+{
+	struct base_str out = {0}, line = {0};
+	for (const char *at = base_str_text(text); *at;) {
+		size_t length = strcspn(at, "\n"), label = 0;
+		base_str_reset(&line);
+		base_str_add_bytes(&line, at, length);
+		label = lines_label_length(base_str_text(&line));
+		const char *sentence = base_str_text(&line) + label;
+		at += length + (at[length] == '\n');
+		if (report_width(base_str_text(&line)) <= st->columns ||
+			!lines_is_prose(sentence)) {
+			base_str_addf(
+				&out, "%s%s", base_str_text(&line), at[-1] == '\n' ? "\n" : "");
+			continue;
+		}
+		struct base_str head = {0};
+		base_str_add_bytes(&head, base_str_text(&line), label);
+		report_wrap(&out, &(struct report_style){.columns = st->columns},
+			base_str_text(&head), label, sentence);
+		base_str_fini(&head);
+	}
+	out.failed |= text->failed || line.failed;
+	base_str_fini(&line);
+	base_str_fini(text);
+	*text = out;
+}

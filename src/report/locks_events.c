@@ -105,15 +105,12 @@ void report_locks_events_text(struct base_str *out, const struct report_locks *l
 			locks_events_table(out, l, view, st, mode, taking);
 	base_str_add(out, "\n");
 	report_wrap(out, st, "EVENTS", LABEL_WIDTH,
-		"perf's counters of each thread, read after a mutex is taken and before it is "
-		"given "
-		"up, in the holds that are timed (rarer ones stand for more), less what reading "
-		"counts itself; and around the call that took it, if it was free. An average of "
-		"one "
-		"hold or call each, but for CPI, cycles per instruction, and /ki, per 1,000 "
-		"instructions. Holds that do not end last, of read-write and spin locks, and after "
-		"a "
-		"condition's wait are not in it");
+		"perf's counters of each thread, less what reading counts itself. They are read "
+		"after a mutex is taken and before it is given up, in the holds that are timed "
+		"(rarer ones stand for more). They are also read around the call that took it, if "
+		"it was free. Numbers are averages of one hold or call, but for CPI, cycles per "
+		"instruction, and /ki, per 1,000 instructions. Not in it: holds that do not end "
+		"last, of read-write and spin locks, and after a condition's wait");
 }
 
 static json_t *locks_events_row_json(const struct report_locks *l, struct events_row row)

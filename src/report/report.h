@@ -53,6 +53,9 @@ struct report_style {
 	unsigned columns; /* at least 60 */
 	bool full;        /* everything of 1 % and more */
 };
+/* Sentences that are wider than the style's columns go on in the next line, under their beginning;
+ * rows of tables (two blanks between columns) stay as they are. */
+void report_fold(struct base_str *text, const struct report_style *st);
 
 /* Which trace, by whom, and how well it was recorded and read. */
 struct report_diag {

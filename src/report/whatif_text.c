@@ -171,17 +171,15 @@ static void interval_lines(
 	else
 		base_str_addf(&s,
 			"from %u more {simulation|simulations}. In some of them waking costs more "
-			"or less, "
-			"what writing the records took (which is taken off) is a third less or "
-			"half as much again, latencies stay as they were, or who looks for "
-			"something again and again "
-			"merely ticks, or works between two looks (where the two take about as "
-			"long). In others one of the two runs, before or after the change, has "
-			"sleepers that wake later or sooner, woken threads "
-			"that preempt others or wait for any processor, and work that takes up to "
-			"%.0f %% more or less. Added are the %.1f %% by which two runs differ "
-			"anyway (a usual amount: one recording cannot know this program's), "
-			"replay's own error and what else recording cost",
+			"or less, or latencies stay as they were. Or what writing the records took "
+			"(it is taken off) is a third less or half as much again. Or who looks for "
+			"something again and again merely ticks, or works between two looks (where "
+			"both take about as long). In others one of the two runs, before or after "
+			"the change, varies. Sleepers wake later or sooner there, woken threads "
+			"preempt others or wait for any processor, work takes up to %.0f %% more "
+			"or less. Added are the %.1f %% by which two runs differ anyway (a usual "
+			"amount: one recording cannot know this program's), replay's own error and "
+			"what else recording cost",
 			w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
 	report_wrap(out, st, "INTERVALS  ", 11, base_str_text(&s));
 	base_str_fini(&s);
