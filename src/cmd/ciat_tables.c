@@ -8,9 +8,7 @@
 #include <string.h>
 
 enum { ROWS_MAX = 1000 }; /* of JSON */
-#define UNNAMED                                                                                    \
-	"memory without a name (stacks, thread data, what malloc keeps beside blocks, "            \
-	"allocations that were not seen)"
+#define UNNAMED "memory without a name (stacks, thread data, blocks not seen)"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

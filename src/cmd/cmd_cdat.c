@@ -304,14 +304,14 @@ static void cmd_cdat_finding(struct base_str *out, const struct memory_cdat_conf
 static void flow_rows(struct base_str *out, const struct memory_cdat_result *r)
 {
 	static const char *const name[] = {"data", "instructions", "I/O"};
-	base_str_add(out, "\n  stream          accesses        misses  local memory  local cache  "
-			  "remote memory  remote cache  upgrades\n");
+	base_str_add(out, "\n  stream        accesses    misses  local memory  local cache  remote "
+			  "memory  remote cache  upgrades\n");
 	for (unsigned s = 0; s < MEMORY_CDAT_STREAMS; s++) {
 		const struct memory_cdat_flow *f = &r->total.flow[s];
 		if (!(f->hits + f->misses))
 			continue;
 		base_str_addf(out,
-			"  %-12s %11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %12" PRIu64 " %14" PRIu64
+			"  %-12s %9" PRIu64 " %9" PRIu64 " %13" PRIu64 " %12" PRIu64 " %14" PRIu64
 			" %13" PRIu64 " %9" PRIu64 "\n",
 			name[s], f->hits + f->misses, f->misses, f->local_memory, f->local_cache,
 			f->remote_memory, f->remote_cache, f->upgrades);
@@ -405,13 +405,13 @@ static void cmd_cdat_caveats(struct base_str *out, const struct cmd_streams *s,
 {
 	cmd_streams_caveats(s, out);
 	base_str_addf(out,
-		"All of this is modelled: %s; an instruction is a cycle, a request is "
-		"over before the next one begins.\n",
+		"All of this is modelled. The protocol: %s. An instruction takes a cycle; a "
+		"request ends before the next one begins.\n",
 		k->protocol->line);
 	if (k->cycle_ps)
-		base_str_add(out, "Times add the configured latencies up; nothing overlaps, nobody "
-				  "waits for a busy bank or link. At barriers and ends of phases "
-				  "all wait for the last one.\n");
+		base_str_add(out, "Times are sums of the configured latencies: nothing overlaps, "
+				  "nobody waits for a busy bank or link. At barriers and ends of "
+				  "phases all wait for the last one.\n");
 	if (r->total.migrations)
 		base_str_addf(out,
 			"%" PRIu64 " {page|pages} moved to another node; moving them cost nothing "

@@ -363,6 +363,9 @@ static void cmd_ciat_phase_rows(struct base_str *out, const struct memory_ciat_r
 	const struct memory_source *source)
 {
 	size_t shown = r->nr_phases < 20 ? r->nr_phases : 20;
+	base_str_add(out,
+		"\n  Loads and stores of what another thread had accessed last, as RAW (a load of "
+		"what it stored),\n  WAR (a store to what it loaded), WAW and RAR.\n");
 	base_str_add(out, "\n  phase              clocks     loads    stores       RAW       WAR  "
 			  "     WAW       RAR\n");
 	for (size_t i = 0; i < shown; i++) {
@@ -389,6 +392,8 @@ static void cmd_ciat_phase_rows(struct base_str *out, const struct memory_ciat_r
 
 static void degree_rows(struct base_str *out, const struct memory_ciat_result *r)
 {
+	base_str_add(out, "\n  How many threads load a value, and how many had loaded what a store "
+			  "replaces:\n");
 	base_str_add(out, "\n  readers of a value    values    readers before a store    stores\n");
 	for (uint32_t k = 1; k <= r->nr_threads; k++)
 		if (r->total.sharing[k] || r->total.invalidation[k])
@@ -447,8 +452,8 @@ static void line_rows(
 		return;
 	base_str_addf(out,
 		"\n  Lines of %u {byte|bytes} that came back after another thread had changed "
-		"them: "
-		"%" PRIu64 " with news (true sharing), %" PRIu64 " without (false sharing)\n",
+		"them:\n  %" PRIu64 " with news (true sharing), %" PRIu64
+		" without (false sharing)\n",
 		r->line_bytes, n->true_misses, n->false_misses);
 	for (size_t i = 0; i < r->nr_lines && i < LINES_SHOWN; i++)
 		if (came_back(&r->line[i])) /* (or nobody did after a change) */
@@ -563,9 +568,11 @@ static void cmd_ciat_caveats(
 	struct base_str *out, const struct cmd_streams *s, const struct memory_ciat_result *r)
 {
 	cmd_streams_caveats(s, out);
-	base_str_addf(out, "A location is %u {byte|bytes}. The analysis used ", r->location_bytes);
+	base_str_addf(out,
+		"Accesses are compared by locations of %u {byte|bytes}. The analysis took ",
+		r->location_bytes);
 	base_str_add_size(out, r->memory_bytes);
-	base_str_addf(out, ", %.1f bytes a touched byte.\n",
+	base_str_addf(out, ", %.1f bytes for each byte that was touched.\n",
 		r->usage.touched_bytes ? (double)r->memory_bytes / (double)r->usage.touched_bytes
 				       : 0);
 	if (r->phases_left_out)
@@ -585,8 +592,8 @@ static void cmd_ciat_caveats(
 			" sharing {miss is|misses are} not attributed to instructions.\n",
 			r->sites_left_out);
 	if (r->nr_threads > 1 && r->lines_known)
-		base_str_add(out, "Sharing is that of caches without end: lines come back only "
-				  "because others changed them.\n");
+		base_str_add(out, "Caches are taken as endless: a line comes back only because "
+				  "another thread changed it.\n");
 	base_str_add(out, "NEXT  longpole cdat ");
 	if (r->nr_threads > 1) /* (threads fill a node before the next one) */
 		base_str_addf(out, "--set=nodes=2 --set=processors=%u ", (r->nr_threads + 1) / 2);

@@ -111,7 +111,7 @@ static int write_answer(struct cmd *c, const struct deadlock_answer *a)
 	if (a->nr_findings)
 		base_str_add(
 			&text, "NEXT\n  longpole deadlock --svg draws it; --json has all stacks\n");
-	return cmd_write_prose(c, &text);
+	return cmd_write(c, &text);
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */

@@ -104,10 +104,8 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 		took_ns ? (double)r->packets * 1e3 / (double)took_ns : 0);
 	if (r->network_nodes > nr_nodes)
 		base_str_addf(&text,
-			"CAVEAT  the network has %u {node|nodes}, the packets have %u: the others "
-			"send "
-			"nothing; its "
-			"shape is set by k, n or dims\n",
+			"CAVEAT  the network has %u {node|nodes}, the packets use %u: the others "
+			"send nothing. Its shape is set by k, n or dims\n",
 			r->network_nodes, nr_nodes);
 	if (!strcmp(how, how_words[NOC_REPLAY_GRAPH]))
 		base_str_addf(&text, "NEXT  longpole noc compare %s\n", cmd_noc_file(c, 0));
@@ -263,8 +261,7 @@ static void add_extremes(struct base_str *text, const struct comparison *x)
 {
 	if (x->nr_networks < 2)
 		return;
-	base_str_addf(text,
-		"  By its dependencies the run takes least on %s; on %s %.2f %% longer.\n",
+	base_str_addf(text, "  The run is shortest on %s; on %s it takes %.2f %% longer.\n",
 		x->least.network, x->most.network,
 		100 * ((double)x->most.cycles / (double)(x->least.cycles ? x->least.cycles : 1) -
 			      1));

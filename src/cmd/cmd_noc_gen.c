@@ -45,13 +45,13 @@ static int cmd_noc_gen_print(
 	base_str_add_counted(&text, "%s {packet|packets}", g->nr_packets);
 	base_str_addf(&text, " of %u {node|nodes} with ", g->nr_nodes);
 	base_str_add_counted(&text, "%s {dependency|dependencies}", nr);
-	base_str_addf(&text, ", %.2f a packet, known because they were drawn.\n",
+	base_str_addf(&text, ", %.2f a packet. They are known, since they were made up.\n",
 		(double)nr / (double)g->nr_packets);
 	base_str_add(&text, "  ");
 	base_str_add_counted(&text, "%s {cycle|cycles}", end);
 	base_str_addf(&text,
-		" on the one-cycle network; %.1f %% of the transmits depend on no "
-		"reception\n",
+		" where every packet takes one cycle; %.1f %% of the packets are sent without "
+		"waiting for another one\n",
 		100.0 * (double)roots / (double)transmits);
 	if (copies) {
 		base_str_add(&text, "  ");

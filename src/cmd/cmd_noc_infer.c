@@ -190,8 +190,8 @@ static void cmd_noc_infer_add_counts(struct base_str *text, const struct noc_mat
 		100 * cmd_noc_infer_share(m->found, m->reference));
 	base_str_add_counted(text, "%s true {dependency|dependencies}", m->reference);
 	base_str_addf(text,
-		" found, %.4f quasi-dependencies a true one, %.1f %% of the "
-		"delays exact\n",
+		" found, %.4f quasi-dependencies (not true, of the same effect) a true one, %.1f "
+		"%% of the delays exact\n",
 		cmd_noc_infer_share(m->quasi, m->reference),
 		100 * cmd_noc_infer_share(m->delays_right, m->packets));
 }
@@ -207,13 +207,13 @@ static int cmd_noc_infer_print(struct cmd *c, const struct answer *a)
 	base_str_add_counted(&text, "%s {packet|packets}", r->transmits);
 	base_str_addf(&text, ", from %u {run|runs}", a->nr_runs);
 	if (a->options->grade)
-		base_str_addf(&text, "; %.1f %% of them confirmed by a run",
+		base_str_addf(&text, "; runs confirm %.1f %% of them",
 			100 * cmd_noc_infer_share(r->certainty[NOC_CONFIRMED], r->dependencies));
 	base_str_add(&text, ".\n");
 	if (a->counts)
 		cmd_noc_infer_add_counts(&text, a->counts);
 	base_str_addf(&text,
-		"  %.1f %% of the packets wait for their node's previous transmit only, or for "
+		"  %.1f %% of the packets wait only for what their node sent before, or for "
 		"nothing\n",
 		100 * cmd_noc_infer_share(r->previous_only, r->transmits));
 	cmd_noc_add_base_check(&text, &r->base);

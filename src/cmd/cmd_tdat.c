@@ -115,10 +115,11 @@ static void add_caution(struct base_str *out, const struct memory_tdat_result *r
 	uint64_t rest = r->nr_records ? r->last_record_clock % r->bin_clocks + 1 : r->bin_clocks;
 	if (rest < r->bin_clocks && r->nr_bins > 1)
 		base_str_addf(out,
-			"\nThe last bin is as wide as the others here, but the last record came "
-			"after %" PRIu64 " of its %" PRIu64 " {clock|clocks}%s.\n",
+			"\nThe last bin counts as full, but the last record came after %" PRIu64
+			" of its %" PRIu64 " {clock|clocks}%s.\n",
 			rest, r->bin_clocks,
-			r->least_at + 1 == r->nr_bins ? ", and the least is that of this bin" : "");
+			r->least_at + 1 == r->nr_bins ? "; it is the bin with the fewest events"
+						      : "");
 	if (r->bad_records) {
 		base_str_add_counted(out,
 			"\nCaution: %s {line was no such record|lines were no such records} and "
@@ -138,8 +139,8 @@ static void cmd_tdat_add_text(
 	}
 	base_str_add_counted(out, "%s {event|events}", r->nr_events);
 	base_str_addf(out,
-		", %.4g a clock on average, between %.4g and %.4g in bins of %" PRIu64
-		" {clock|clocks}; the deviation is %.0f%% of the mean.\n\n",
+		": %.4g a clock on average, from %.4g to %.4g in bins of %" PRIu64
+		" {clock|clocks}; the standard deviation is %.0f%% of the mean.\n\n",
 		r->rate, r->least_rate, r->most_rate, r->bin_clocks,
 		r->mean > 0 ? 100 * r->deviation / r->mean : 0);
 	if (r->nr_processors > 1)

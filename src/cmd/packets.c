@@ -14,9 +14,9 @@ static const struct {
 } part[NOC_PATH_PARTS] = {
 	[NOC_PATH_NETWORK] = {"under way in the network, or queued at its source",
 		"network_cycles"},
-	[NOC_PATH_NODE] = {"in nodes, between what came and what they sent (delay D)",
+	[NOC_PATH_NODE] = {"in nodes, from what they receive to what they send (delay D)",
 		"node_cycles"},
-	[NOC_PATH_TURN] = {"ready, but after the node's packet before", "turn_cycles"},
+	[NOC_PATH_TURN] = {"ready, but behind the packet that its node sent before", "turn_cycles"},
 	[NOC_PATH_STAMP] = {"ready, but not before its time stamp", "time_stamp_cycles"},
 	[NOC_PATH_REST] = {"for what the graph does not say", "rest_cycles"},
 };
@@ -46,8 +46,7 @@ static void packets_add_finding(struct base_str *out, const struct noc_path *p)
 	base_str_addf(out, "%.0f %% of ", base_percent(p->part_cycles[most], p->execution_cycles));
 	base_str_add_counted(out, "%s {cycle|cycles}", p->execution_cycles);
 	base_str_addf(out,
-		" the critical path is %s (known: the graph says which packet waited for "
-		"which).\n",
+		" the critical path is %s. The graph says which packet waited for which.\n",
 		part[most].text);
 	base_str_add(out, "THE PATH, ");
 	base_str_add_counted(out, "%s {packet|packets}, each of which waited for the one before\n",
@@ -74,7 +73,7 @@ static void add_limits(struct base_str *out, const struct noc_path *p, uint32_t 
 	base_str_add(out, shown ? "\n" : "");
 	base_str_add(out, "  no network makes the run shorter than ");
 	base_str_add_counted(out, "%s {cycle|cycles}", elsewhere);
-	base_str_addf(out, " (%.2f times as fast), as long as nodes take what they take\n",
+	base_str_addf(out, " (%.2f times as fast): nodes take that long\n",
 		elsewhere ? packets_ratio(p->execution_cycles, elsewhere) : 0);
 }
 
@@ -94,9 +93,8 @@ static void add_load(struct base_str *out, const struct noc_load *l, const struc
 		return;
 	}
 	base_str_addf(out,
-		"  mean latency %.2f cycles, most %llu; %.2f of it beyond the shortest between the "
-		"same "
-		"nodes: contention",
+		"  mean latency %.2f cycles, most %llu; %.2f of it is contention (what exceeds the "
+		"shortest between the same nodes)",
 		packets_ratio(l->latency_cycles, l->packets),
 		(unsigned long long)l->latency_max_cycles,
 		packets_ratio(l->excess_cycles, l->packets));
@@ -118,7 +116,8 @@ static void packets_add_text(struct base_str *out, const struct noc_pdg *g,
 	} else {
 		base_str_add_counted(out, "%s {packet|packets} in ", l->packets);
 		base_str_add_counted(out,
-			"%s {cycle|cycles}: times only, so what waited for what is not known.\n",
+			"%s {cycle|cycles}: times only, so which packet waited for which is not "
+			"known.\n",
 			l->execution_cycles);
 	}
 	add_load(out, l, g);

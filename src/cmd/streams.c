@@ -274,7 +274,7 @@ void cmd_streams_caveats(const struct cmd_streams *s, struct base_str *out)
 	if (s->live)
 		live_caveats(s, out);
 	else
-		base_str_addf(out, "\nHow it knows: a trace of format %s; %s.\n",
+		base_str_addf(out, "\nHow it knows: from a trace of format %s; %s.\n",
 			s->source->info.format, memory_order_sentence(s->order));
 	cmd_streams_source_caveats(s, out);
 }

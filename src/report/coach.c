@@ -273,14 +273,14 @@ static void say_gap(
 		base_str_addf(what, "; just before it went on, %s ran (%llu of %llu {time|times})",
 			waker, (unsigned long long)nr, (unsigned long long)all);
 	if (!blocked) {
-		base_str_add(todo, "the other side was not recorded, or lacks an annotation: "
-				   "longpole_enqueue(\"NAME\", instance, 1, 0) where it makes this "
-				   "wait end, longpole_dequeue(\"NAME\", instance, 1, 0) here");
+		base_str_add(todo, "call longpole_enqueue(\"NAME\", instance, 1, 0) where the "
+				   "other side makes this wait end, and longpole_dequeue(\"NAME\", "
+				   "instance, 1, 0) here; or record the other side, too");
 		return;
 	}
-	base_str_add(todo,
-		"longpole_wait_empty(\"NAME\", instance, 1, 0) before the place where it "
-		"blocks and longpole_dequeue(\"NAME\", instance, 1, 0) after it; ");
+	base_str_add(
+		todo, "call longpole_wait_empty(\"NAME\", instance, 1, 0) before the place where "
+		      "it blocks, and longpole_dequeue(\"NAME\", instance, 1, 0) after it; ");
 	if (waker)
 		base_str_addf(todo,
 			"longpole_enqueue(\"NAME\", instance, 1, 0) in %s, before it "
@@ -570,7 +570,10 @@ static void advice_text(struct base_str *out, const struct report_style *st, siz
 {
 	struct base_str s = {0}, label = {0};
 	base_str_addf(&label, "%3zu  %s", number, a->severity);
-	base_str_addf(&s, "%s", a->what);
+	base_str_add(&s, a->todo);
+	report_wrap(out, st, base_str_text(&label), INDENT, base_str_text(&s));
+	base_str_reset(&s);
+	base_str_add(&s, a->what);
 	if (a->count && a->path_ns <= 0 && a->total_ns <= 0 && (a->of || a->count > 1)) {
 		base_str_add(&s, ": ");
 		base_str_add_count(&s, a->count);
@@ -580,12 +583,11 @@ static void advice_text(struct base_str *out, const struct report_style *st, siz
 		}
 		base_str_add(&s, (a->of ? a->of : a->count) == 1 ? " time" : " times");
 	}
-	report_wrap(out, st, base_str_text(&label), INDENT, base_str_text(&s));
+	report_wrap(out, st, "     because", INDENT, base_str_text(&s));
 	base_str_reset(&s);
 	coach_add_where(&s, a);
 	if (s.length)
 		report_wrap(out, st, "     where", INDENT, base_str_text(&s));
-	report_wrap(out, st, "     do", INDENT, a->todo);
 	base_str_fini(&label);
 	base_str_fini(&s);
 }
@@ -616,9 +618,9 @@ void report_coach_text(struct base_str *out, const struct report_coach *c, size_
 			c->nr_more_findings);
 	if (!c->light) {
 		base_str_reset(&s);
-		base_str_add(&s, "for missing waits, record a lightly loaded run (a client that "
-				 "sends little): then whatever is still active lacks one. In this "
-				 "run ");
+		base_str_add(&s, "to find missing waits, record a run with little to do (a lightly "
+				 "loaded run: a client that sends little). What is still active "
+				 "then lacks a wait. In this run ");
 		report_percent(&s, c->light_share);
 		base_str_add(&s, " of the path waits for the outside");
 		report_wrap(out, style, "NOTE", INDENT, base_str_text(&s));

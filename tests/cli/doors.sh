@@ -342,7 +342,7 @@ test_import_spans() {
 	local form
 	for form in jaeger otlp; do
 		expect 0 longpole import otlp $form.json
-		has err '3 spans of 1 traces'
+		has err '3 spans of 1 trace'
 		expect 0 longpole report --json $form.lpt
 		is_json out '.result.elapsed_ns == 1000000 and .result.unexplained_ns == 0'
 		is_json out '[.result.path[] | select(.actor == "db/query 1") | .path_ns] | add == 700000'
@@ -367,7 +367,7 @@ test_import_chrome_known_answer() {
 		 {"ph": "X", "pid": 1, "tid": 2, "ts": 312.5, "dur": 500, "name": "use"}]
 	JSON
 	expect 0 longpole import chrome a.json
-	has err '2 slices and 1 flows of 2 threads'
+	has err '2 slices and 1 flow of 2 threads'
 	expect 0 longpole report --json a.lpt
 	is_json out '.result.elapsed_ns == 802500'
 	is_json out '[.result.path[] | select(.state | contains("make")) | .path_ns] | add == 299500'
@@ -382,7 +382,7 @@ test_import_chrome_known_answer() {
 	for form in a large; do
 		sed '1s/^/{"traceEvents": /; $s/\]$/, {"ph": "X", "pid": 1, "na/' $form.json >open.json
 		expect 0 longpole import chrome open.json
-		has err 'cut short: imported as far as it goes' '2 slices and 1 flows'
+		has err 'cut short: imported as far as it goes' '2 slices and 1 flow'
 		expect 0 longpole report open.lpt
 		has out 'was cut short'
 	done

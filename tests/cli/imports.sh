@@ -59,7 +59,7 @@ smComb = [s for s in [(i,r) for i in xrange(1,len(sysNum)) for r in xrange (1,le
 test_import_gem5_gives_an_answer() {
 	annotate_bin annotate.bin
 	expect 0 longpole import gem5 annotate.bin
-	has err 'wrote annotate.lpt' '24 records of 2 state machines on 1 queues'
+	has err 'wrote annotate.lpt' '24 records of 2 state machines on 1 queue'
 	expect 0 longpole report annotate.lpt
 	has out 'consumer: use' 'WHERE THE TIME GOES (critical path' '96 %'
 	! grep -q 'left out\|cut short' out || fail "a whole file is said to lack something"
@@ -143,7 +143,7 @@ test_import_chrome_bind_id() {
 		set -- $bound
 		chrome_answer '[{"name":"A","ph":"X","pid":1,"tid":1,"ts":0,"dur":400,"bind_id":'"$1"',"flow_out":true},
 {"name":"B","ph":"X","pid":1,"tid":2,"ts":500,"dur":600,"bind_id":'"$2"',"flow_in":true}]' 'thread 1: A'
-		has said '2 slices and 1 flows'
+		has said '2 slices and 1 flow'
 	done
 }
 
@@ -221,7 +221,7 @@ test_import_otlp_ids_are_numbers() {
 		"W47/95gDgQPSabYzgT/GDA== 7uGbfsPBsXQ= $low eee19b7ec3c1b174" "W47_95gDgQPSabYzgT_GDA 7uGbfsPBsXQ $upper 0xEEE19B7EC3C1B174"; do
 		otlp_pair $ids >spans.json
 		expect 0 longpole import otlp -o a.lpt spans.json
-		has err '2 spans of 1 traces'
+		has err '2 spans of 1 trace'
 		! grep -q 'parent that is not there' err || fail "$ids: no parent"
 		expect 0 longpole report a.lpt
 		grep -q '^ *#1  *70 % .*query' out || fail "$ids: the query is not 70 %"
