@@ -386,9 +386,9 @@ static void known_line(
 			l->has & REPORT_LOCKS_held ? " and convoys"
 						   : ", convoys and time with any lock held");
 	if (l->has & REPORT_LOCKS_path)
-		base_str_add(
-			&s, "; path: share of the critical path in holds of it, waits for it and "
-			    "its hand-off; halved: how fast the run would be with half of that");
+		base_str_add(&s,
+			"; path: share of the critical path in holds of it, waits for it and "
+			"its hand-off; halved: how fast the run would be with half of that");
 	if (l->has & REPORT_LOCKS_replay) {
 		base_str_add(&s, " (replay, which without a change is ");
 		report_percent(&s, fabs(l->own_error));

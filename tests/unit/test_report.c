@@ -939,52 +939,6 @@ static void place_cell_keeps_the_line(void **state)
 	}
 }
 
-static void a_number_keeps_its_unit(void **state)
-{
-	(void)state;
-	struct base_str out = {0};
-	struct report_style st = {.columns = 24};
-	report_wrap(&out, &st, "TIME", 6, "of holds, nested 0 ns waited, 12 % of 3 streams");
-	assert_string_equal(base_str_text(&out), "TIME  of holds, nested\n"
-						 "      0 ns waited, 12 %\n"
-						 "      of 3 streams\n");
-	base_str_reset(&out);
-	st.columns = 13;
-	report_wrap(&out, &st, "TIME", 6, "took 12 % of 3 streams");
-	assert_string_equal(base_str_text(&out), "TIME  took\n"
-						 "      12 % of\n"
-						 "      3\n"
-						 "      streams\n");
-	base_str_fini(&out);
-}
-
-/* Sentences go on under their beginning; rows of tables, labels and colours stay. */
-static void sentences_are_folded_and_tables_are_not(void **state)
-{
-	(void)state;
-	struct base_str s = {0};
-	struct report_style st = {.columns = 24};
-	base_str_add(&s, "One sentence that is wider than this.\n"
-			 "  And one that is indented, and ends so.\n"
-			 "CAVEAT  no word of it is lost here.\n"
-			 "\n"
-			 "name     a column    another column\n"
-			 "\033[1mcolours are laid out already\033[0m\n"
-			 "fits, and has no end");
-	report_fold(&s, &st);
-	assert_string_equal(base_str_text(&s), "One sentence that is\n"
-					       "wider than this.\n"
-					       "  And one that is\n"
-					       "  indented, and ends so.\n"
-					       "CAVEAT  no word of it is\n"
-					       "        lost here.\n"
-					       "\n"
-					       "name     a column    another column\n"
-					       "\033[1mcolours are laid out already\033[0m\n"
-					       "fits, and has no end");
-	base_str_fini(&s);
-}
-
 static void a_number_of_members_is_not_cut_off(void **state)
 {
 	(void)state;
@@ -1029,8 +983,6 @@ int main(void)
 		cmocka_unit_test(says_what_recording_cost),
 		cmocka_unit_test(longpole_itself_is_set_apart),
 		cmocka_unit_test(foreign_texts_are_cleaned),
-		cmocka_unit_test(a_number_keeps_its_unit),
-		cmocka_unit_test(sentences_are_folded_and_tables_are_not),
 		cmocka_unit_test(long_names_keep_what_tells_them_apart),
 		cmocka_unit_test(a_number_of_members_is_not_cut_off),
 		cmocka_unit_test(survives_lack_of_memory),
