@@ -518,7 +518,8 @@ static void note_all(const struct gem5_export *ex)
 	format_note_count(n, ex->nr_misnested,
 		"%s {begin or end does|begins or ends do} not nest and were left out");
 	format_note_count(n, ex->nr_gone,
-		"%s {end of a state machine|ends of state machines} became links and states: the file has no word for "
+		"%s {end of a state machine|ends of state machines} became links and states: the "
+		"file has no word for "
 		"a "
 		"machine that is nowhere");
 	format_note_count(n, ex->nr_long,

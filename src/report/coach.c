@@ -278,9 +278,9 @@ static void say_gap(
 				   "instance, 1, 0) here; or record the other side, too");
 		return;
 	}
-	base_str_add(
-		todo, "call longpole_wait_empty(\"NAME\", instance, 1, 0) before the place where "
-		      "it blocks, and longpole_dequeue(\"NAME\", instance, 1, 0) after it; ");
+	base_str_add(todo,
+		"call longpole_wait_empty(\"NAME\", instance, 1, 0) before the place where "
+		"it blocks, and longpole_dequeue(\"NAME\", instance, 1, 0) after it; ");
 	if (waker)
 		base_str_addf(todo,
 			"longpole_enqueue(\"NAME\", instance, 1, 0) in %s, before it "

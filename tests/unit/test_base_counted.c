@@ -56,7 +56,7 @@ static void formats_have_a_singular(void **state)
 	assert_formatted("1 thread of x (0.5, c, 0x10, 7) waits",
 		"%llu {thread|threads} of %s (%.1f, %c, %#x, %-*o) {waits|wait}", 1ULL, "x", 0.5,
 		'c', 0x10, 1, 7);
-	assert_formatted("1 host (1!)", "%.*s {host|hosts} (%hhu!)", 1, "12", 1);
+	assert_formatted("1 host (1!)", "%.*s {host|hosts} (%hhu!)", 1, "12", (unsigned char)1);
 	assert_formatted("100 % of    1 run", "%d %% of %4" PRIu64 " {run|runs}", 100, UINT64_C(1));
 	assert_formatted("4294967297 runs", "%" PRIu64 " {run|runs}", (UINT64_C(1) << 32) + 1);
 	/* JSON's brackets, and a name that looks like a noun, stay */
