@@ -230,10 +230,12 @@ void report_wrap(struct base_str *out, const struct report_style *st, const char
 
 /* ---- sentences in lines of their own ---------------------------------------------------------- */
 
-/* Columns have two blanks between them, a sentence has not; what has colours was laid out already. */
+/* Columns have two blanks between them, a sentence has not; what has colours was laid out already.
+ * A command stays whole: it is copied. */
 static bool lines_is_prose(const char *line)
 {
-	return !strstr(line, "  ") && !strchr(line, '\033');
+	return !strstr(line, "  ") && !strchr(line, '\033') &&
+	       strncmp(line, "longpole ", strlen("longpole ")) != 0;
 }
 
 /* "  " of "  a sentence", "CAVEAT  " of "CAVEAT  a sentence" */

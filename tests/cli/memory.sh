@@ -100,10 +100,10 @@ test_cdat_machines() {
 test_tdat_figures() {
 	printf '# events\n1 1 0\n9 2 0\n5 1 1\n20 1 0\n' >events
 	expect 0 longpole tdat events 10 2
-	has out '4 events, 0.1333 a clock' 'A processor of 2: 0.06667' 'after 1 of its 10 clocks.'
+	has out '4 events: 0.1333 a clock' 'A processor of 2: 0.06667' 'after 1 of its 10 clocks.'
 	printf '1\n2\n12\nx\n' >part
 	expect 0 longpole tdat part 10
-	has out 'after 3 of its 10 clocks, and the least is that of this bin' '1 line was no such record and left out (first: line 4)'
+	has out 'after 3 of its 10 clocks; it is the bin with the fewest events' '1 line was no such record and left out (first: line 4)'
 	expect 2 longpole tdat --where=7=1 events
 	has err 'no record has the field' '7 of its fields'
 	expect 0 longpole tdat --json --where=2=1 events 10

@@ -56,7 +56,7 @@ test_noc_report() {
 	has out 'cycles on 4x4 torus'
 	! grep -q CAVEAT out || fail 'as many nodes as packets have'
 	expect 0 longpole noc replay ref.lpt
-	has out '8x8 mesh' 'the network has 64 nodes, the packets have 16'
+	has out '8x8 mesh' 'the network has 64 nodes, the packets use 16'
 	expect 2 longpole noc replay ref.lpt topology=ring k=16
 	has err 'topology=torus n=1'
 	expect 0 longpole report --json torus.lpt
@@ -248,7 +248,7 @@ test_noc_refusals() {
 	expect 2 longpole noc compare ref.lpt other.lpt
 	has err 'not of the packets of ref.lpt'
 	expect 0 longpole noc compare ref.lpt
-	has out 'takes least on' 'on 4 simulated networks'
+	has out 'The run is shortest on' 'on 4 simulated networks'
 	expect 0 longpole noc replay ref.lpt topology=torus k=3
 	has out 'NEXT  longpole noc compare ref.lpt'
 	expect 0 longpole noc gen -o next.lpt nodes=16 pattern=nn packets=100

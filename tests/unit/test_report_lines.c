@@ -35,6 +35,7 @@ static void sentences_are_folded_and_tables_are_not(void **state)
 			 "\n"
 			 "name     a column    another column\n"
 			 "\033[1mcolours are laid out already\033[0m\n"
+			 "NEXT  longpole report --all of.lpt\n"
 			 "fits, and has no end");
 	report_fold(&s, &st);
 	assert_string_equal(base_str_text(&s), "One sentence that is\n"
@@ -46,6 +47,7 @@ static void sentences_are_folded_and_tables_are_not(void **state)
 					       "\n"
 					       "name     a column    another column\n"
 					       "\033[1mcolours are laid out already\033[0m\n"
+					       "NEXT  longpole report --all of.lpt\n"
 					       "fits, and has no end");
 	base_str_fini(&s);
 }
