@@ -134,7 +134,7 @@ bool cmd_noc_check_networks(struct cmd *c, uint32_t nr_nodes)
 		struct base_str all = {0};
 		for (size_t i = 0; i < nr; i++)
 			base_str_addf(&all, "%s%s", i ? ", " : "", standard[i].name);
-		cmd_usage(c, "on=%.*s does not fit %u {node|nodes}; what does: %s", (int)n, list,
+		cmd_usage(c, "on= has no '%.*s' for %u {node|nodes}; there are: %s", (int)n, list,
 			nr_nodes, base_str_text(&all));
 		base_str_fini(&all);
 		return false;
