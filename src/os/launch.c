@@ -104,7 +104,19 @@ enum base_status os_check_preload(const char *path, struct base_err *err)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-enum elf_kind { ELF_none, ELF_dynamic, ELF_static, ELF_other_machine };
+enum elf_kind { ELF_none, ELF_dynamic, ELF_static, ELF_other_machine, ELF_other_libc };
+
+/* Is its loader glibc's? (As preload/suits.c has it, of whom the program executes.) */
+static bool launch_has_glibc(int fd, const Elf64_Phdr *interpreter)
+{
+	char path[PATH_MAX] = "";
+	size_t bytes =
+		interpreter->p_filesz < sizeof path ? interpreter->p_filesz : sizeof path - 1;
+	if (pread(fd, path, bytes, (off_t)interpreter->p_offset) <= 0)
+		return true;
+	const char *slash = strrchr(path, '/');
+	return !strncmp(slash ? slash + 1 : path, "ld-linux", strlen("ld-linux"));
+}
 
 static enum elf_kind elf_kind(int fd, const unsigned char *head, ssize_t n)
 {
@@ -120,7 +132,7 @@ static enum elf_kind elf_kind(int fd, const unsigned char *head, ssize_t n)
 		if (pread(fd, &ph, sizeof ph, at) != (ssize_t)sizeof ph)
 			break;
 		if (ph.p_type == PT_INTERP)
-			return ELF_dynamic;
+			return launch_has_glibc(fd, &ph) ? ELF_dynamic : ELF_other_libc;
 	}
 	return ELF_static;
 }
@@ -194,6 +206,12 @@ enum base_status os_check_program(const char *path, bool rewritten, struct base_
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is not a 64-bit x86 program (the memory "
 			"accesses of 64-bit ARM and RISC-V programs are, by QEMU: --level 3)",
+			path);
+	if (kind == ELF_other_libc)
+		return base_fail(err, BASE_ERR_ENV,
+			"%s cannot be recorded from inside: its C library is not glibc (musl?), "
+			"which "
+			"longpole's library needs: as root use longpole record --system",
 			path);
 	if (rights)
 		return base_fail(err, BASE_ERR_ENV,

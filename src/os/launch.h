@@ -29,7 +29,7 @@ enum base_status os_find_program(const char *name, char ret_path[PATH_MAX], int 
 /* Who runs a script, by its first n bytes, with room for one more: "#! /bin/sh -e" -> "/bin/sh".
  * False: it is none. */
 bool os_interpreter_of(char *head, ssize_t n, char ret_path[PATH_MAX]);
-/* Can it be recorded from inside? ERR_ENV: it is static, setuid, of another machine. `rewritten`:
+/* Can it be recorded from inside? ERR_ENV: it is static, setuid, of another machine or C library. `rewritten`:
  * it records itself, so it may be static. */
 enum base_status os_check_program(
 	const char *path, bool rewritten, struct base_err *err) BASE_MUST_CHECK;

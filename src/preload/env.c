@@ -8,6 +8,7 @@
 
 enum { TEXT_MAX = 8192, IMAGE_DIGITS = 10, STACK_ENTRIES_MAX = 1024 };
 
+static const char library_name[] = "liblongpole-";
 static const char prefix_ours[] = "LONGPOLE_", prefix_preload[] = "LD_PRELOAD=",
 		  prefix_image[] = "LONGPOLE_IMAGE=", prefix_ring[] = "LONGPOLE_RING=";
 
@@ -47,6 +48,14 @@ static bool is_between(char c)
 	return c == ':' || c == ' ';
 }
 
+static bool is_of_longpole(const char *path, size_t length)
+{
+	for (size_t i = 0; i + sizeof library_name - 1 <= length; i++)
+		if (memcmp(path + i, library_name, sizeof library_name - 1) == 0)
+			return true;
+	return false;
+}
+
 /* The first word of LD_PRELOAD that is a library of ours. */
 static void keep_library(const char *list)
 {
@@ -55,10 +64,8 @@ static void keep_library(const char *list)
 			0; /* (libc's functions for it are on pages that nobody else needs) */
 		while (list[length] && !is_between(list[length]))
 			length++;
-		static const char name[] = "liblongpole-";
-		for (size_t i = 0; i + sizeof name - 1 <= length && !env.library; i++)
-			if (memcmp(list + i, name, sizeof name - 1) == 0)
-				env.library = env_keep(list, length);
+		if (!env.library && is_of_longpole(list, length))
+			env.library = env_keep(list, length);
 		list += length;
 		while (is_between(*list))
 			list++;
@@ -98,6 +105,11 @@ bool preload_env_read(char **environment)
 const char *preload_env_ring(void)
 {
 	return env.ring;
+}
+
+const char *preload_env_library(void)
+{
+	return env.library;
 }
 
 void preload_env_forget(void)
@@ -192,16 +204,15 @@ char **preload_env_build(void *memory, char *const *environment)
 	return list;
 }
 
-/* A list of libraries as LD_PRELOAD has it, but for ours. */
+/* A list of libraries as LD_PRELOAD has it, but for longpole's. */
 static void copy_without_library(char *to, const char *list)
 {
-	const size_t ours = strlen(env.library);
 	size_t nr = 0;
 	while (*list) {
 		size_t length = 0;
 		while (list[length] && !is_between(list[length]))
 			length++;
-		if (length && (length != ours || memcmp(list, env.library, ours) != 0)) {
+		if (length && !is_of_longpole(list, length)) {
 			if (nr++)
 				*to++ = ':';
 			memcpy(to, list, length);

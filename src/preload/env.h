@@ -3,6 +3,7 @@
 #ifndef LONGPOLE_PRELOAD_ENV_H
 #define LONGPOLE_PRELOAD_ENV_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,9 +18,13 @@ size_t preload_env_bytes(char *const *environment);
 char **preload_env_build(void *memory, char *const *environment);
 /* The same without our library and our variables, for a program that does not suit us. */
 char **preload_env_without(void *memory, char *const *environment);
-/* Can the program that is to be executed be loaded with our library? Counted where not. directory
- * and file as of execveat(); is_searched: as of execvp(). */
+/* Can the program that is to be executed be loaded with our library? Counted where it is not one for
+ * it. directory and file as of execveat(); is_searched: as of execvp(). */
 bool preload_exec_suits(int directory, const char *file, bool is_searched);
+/* Of that file, by its segments: would it die of functions that are counted? */
+bool preload_exec_is_sanitized(int fd, const Elf64_Phdr *segment, size_t nr_segments);
+/* Our path, as in LD_PRELOAD; NULL: not known. */
+const char *preload_env_library(void);
 /* From now on the next program gets our library without a ring: it asks the kernel nothing. */
 void preload_env_forget(void);
 

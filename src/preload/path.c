@@ -42,10 +42,3 @@ PATH(readlink, look, ssize_t, result >= 0, (const char *path, char *to, size_t n
 PATH(readlinkat, look, ssize_t, result >= 0, (int at, const char *path, char *to, size_t n),
 	(at, path, to, n))
 PATH(chdir, look, int, result == 0, (const char *path), (path))
-
-/* What records, or counts locks, suits any program. */
-bool preload_exec_suits(int directory, const char *file, bool is_searched)
-{
-	(void)directory, (void)file, (void)is_searched;
-	return true;
-}

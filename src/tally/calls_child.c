@@ -2,7 +2,7 @@
 /*
  * calls_child.c - is a program that is about to be executed one whose functions cannot be
  * counted? A sanitizer replaces them, and dies of others that come before its own. Its file's
- * dynamic strings say so; of a script its interpreter's do.
+ * dynamic strings say so.
  *
  * In a vfork's child: nothing but system calls and the stack.
  */
@@ -10,12 +10,9 @@
 #include "preload/env.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 
-enum { CHUNK = 4096, WORD_MAX = 32, HEADERS_MAX = 32, SCRIPTS_MAX = 4, ENTRIES = 32 };
+enum { CHUNK = 4096, WORD_MAX = 32, ENTRIES = 32 };
 /* A file may say anything: nobody waits for more than that to be read. */
 enum { DYNAMIC_MAX_BYTES = 1 << 16, STRINGS_MAX_BYTES = 1 << 26 };
 
@@ -25,14 +22,6 @@ static const char *const words[] = {
 };
 
 /* (libc's functions for it are counted.) */
-static size_t calls_child_length_of(const char *text)
-{
-	size_t n = 0;
-	while (text[n])
-		n++;
-	return n;
-}
-
 static bool calls_child_begins_with(const char *text, const char *word)
 {
 	while (*word && *text == *word)
@@ -75,16 +64,10 @@ static uint64_t offset_of(const Elf64_Phdr *segment, size_t nr, uint64_t address
 	return 0;
 }
 
-static bool is_sanitized(int fd, const Elf64_Ehdr *head)
+bool preload_exec_is_sanitized(int fd, const Elf64_Phdr *segment, size_t nr)
 {
-	Elf64_Phdr segment[HEADERS_MAX];
 	Elf64_Dyn entry[ENTRIES];
-	const size_t nr = head->e_phnum < HEADERS_MAX ? head->e_phnum : HEADERS_MAX;
 	uint64_t strings = 0, bytes = 0, dynamic = 0, dynamic_bytes = 0;
-	if (head->e_phentsize != sizeof *segment ||
-		calls_child_read_at(fd, segment, nr * sizeof *segment, head->e_phoff) !=
-			(long)(nr * sizeof *segment))
-		return false;
 	for (size_t i = 0; i < nr; i++)
 		if (segment[i].p_type == PT_DYNAMIC)
 			dynamic = segment[i].p_offset, dynamic_bytes = segment[i].p_filesz;
@@ -103,91 +86,4 @@ static bool is_sanitized(int fd, const Elf64_Ehdr *head)
 	}
 	strings = offset_of(segment, nr, strings);
 	return strings && has_word(fd, strings, bytes);
-}
-
-/* "#! /bin/sh -e" -> "/bin/sh", in its place. NULL: it is no script. */
-static char *interpreter_in(char *text)
-{
-	if (text[0] != '#' || text[1] != '!')
-		return NULL;
-	char *word = text + 2, *end;
-	while (*word == ' ' || *word == '\t')
-		word++;
-	for (end = word; *end && *end != ' ' && *end != '\t' && *end != '\n';)
-		end++;
-	*end = 0;
-	return word;
-}
-
-/* path NULL: the directory's descriptor is the file. */
-static bool is_sanitized_at(int directory, const char *path)
-{
-	union {
-		Elf64_Ehdr elf;
-		char text[CHUNK / 16 + 1];
-	} head;
-	for (int scripts = 0; scripts < SCRIPTS_MAX; scripts++) {
-		const int fd = path ? (int)preload_syscall(SYS_openat, directory, (long)path,
-					      O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0)
-				    : directory;
-		const long n = fd >= 0 ? calls_child_read_at(fd, &head, sizeof head - 1, 0) : 0;
-		bool found = false;
-		char *interpreter = NULL;
-		head.text[n > 0 ? n : 0] = 0;
-		if (n >= (long)sizeof head.elf && calls_child_begins_with(head.text, ELFMAG))
-			found = head.elf.e_ident[EI_CLASS] == ELFCLASS64 &&
-				is_sanitized(fd, &head.elf);
-		else if (n > 2)
-			interpreter = interpreter_in(head.text);
-		if (path && fd >= 0)
-			(void)preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-		if (found || !interpreter)
-			return found;
-		path = interpreter;
-		directory = AT_FDCWD;
-	}
-	return false;
-}
-
-/* As execvp() searches. False: nowhere. */
-static bool find_in_path(const char *file, char path[PATH_MAX])
-{
-	const char *list = getenv("PATH");
-	const size_t length = calls_child_length_of(file);
-	for (const char *from = list ? list : "/bin:/usr/bin"; *file; from++) {
-		size_t n = 0;
-		while (from[n] && from[n] != ':')
-			n++;
-		if (n + length + 2 < PATH_MAX) {
-			for (size_t i = 0; i < n; i++)
-				path[i] = from[i];
-			path[n] = '/';
-			for (size_t i = 0; i <= length; i++)
-				path[(n ? n + 1 : 0) + i] = file[i];
-			if (preload_syscall(SYS_access, (long)path, 1 /* X_OK */, 0, 0, 0, 0) == 0)
-				return true;
-		}
-		from += n;
-		if (!*from)
-			break;
-	}
-	return false;
-}
-
-bool preload_exec_suits(int directory, const char *file, bool is_searched)
-{
-	char path[PATH_MAX];
-	bool has_slash = false;
-	for (const char *at = file; at && *at; at++)
-		has_slash |= *at == '/';
-	if (is_searched && !has_slash) {
-		if (!file || !find_in_path(file, path))
-			return true;
-		file = path;
-	}
-	if (!is_sanitized_at(directory, file && *file ? file : NULL))
-		return true;
-	if (preload_fresh.head)
-		__atomic_fetch_add(&preload_fresh.head->unsuited, 1, __ATOMIC_RELAXED);
-	return false;
 }

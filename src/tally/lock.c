@@ -809,10 +809,3 @@ PRELOAD_EXPORT int sem_post(sem_t *semaphore)
 		TALLY_INC(e->n[TALLY_signals]);
 	return PRELOAD_REAL(sem_post)(semaphore);
 }
-
-/* What records, or counts locks, suits any program. */
-bool preload_exec_suits(int directory, const char *file, bool is_searched)
-{
-	(void)directory, (void)file, (void)is_searched;
-	return true;
-}

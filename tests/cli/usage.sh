@@ -39,6 +39,57 @@ test_cost_beside_who_is_not_waited_for() {
 	is_json out '.trace.recording_cost | .target_cpu_ns > 100000000 and .share < 0.5'
 }
 
+# Our library needs glibc: a program of another C library dies of it. Here it is glibc's loader with another's name, so what
+# is executed can say what it was given.
+test_another_c_library() {
+	local loader
+	cat >other.c <<-'C'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		int main(void)
+		{
+			const char *list = getenv("LD_PRELOAD");
+			puts(list && strstr(list, "longpole") ? "given" : "none");
+			return 4;
+		}
+	C
+	cc -o same other.c 2>cc.err || skip 'no C compiler'
+	loader=$(readelf -l same | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
+	cp "$loader" ld-musl-x86_64.so.1 && cc -o other other.c "-Wl,--dynamic-linker=$PWD/ld-musl-x86_64.so.1" || fail 'cannot link'
+	expect 125 longpole record -o a.lpt ./other
+	has err './other cannot be recorded from inside: its C library is not glibc'
+	printf '#!%s\n' "$PWD/other" >script && chmod +x script
+	for how in 'record -o a.lpt' 'locks --output=a.lpt' 'calls --output=a.lpt'; do
+		expect 4 longpole $how -- sh -c './same; ./script; ./other'
+		[[ $(grep -xE 'given|none' out | tr '\n' ' ') == 'given none none ' ]] || fail "$how: $(cat out)"
+		rm -f a.lpt
+	done
+	expect 4 longpole record -o a.lpt -- env other=1 ./other
+	has err '1 program ran without being recorded: of another C library than glibc'
+}
+
+# Where our file is out of reach, the loader would say so on the program's standard error.
+test_out_of_reach() {
+	as_root
+	((EUID == 0)) || skip 'not root'
+	local file
+	cat >quiet.c <<-'C'
+		#include <unistd.h>
+		int main(int n, char **argument)
+		{
+			return n == 1 ? 6 : chroot("root") || chdir("/") || execl("/quiet", "/quiet", (char *)0);
+		}
+	C
+	cc -o quiet quiet.c 2>cc.err || skip 'no C compiler'
+	for file in $(ldd quiet | grep -o '/[^ ]*'); do
+		mkdir -p "root${file%/*}" && cp "$file" "root$file"
+	done
+	cp quiet root/quiet
+	expect 6 longpole record -q -o a.lpt ./quiet in
+	! grep -q 'ld.so' err || fail "$(cat err)"
+}
+
 test_help() {
 	expect 0 longpole --help
 	has out 'Usage: longpole' record report whatif 'Examples'
