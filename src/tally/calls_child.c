@@ -76,6 +76,7 @@ bool preload_exec_is_sanitized(int fd, const Elf64_Phdr *segment, size_t nr)
 		const long n = calls_child_read_at(
 			fd, entry, left < sizeof entry ? (size_t)left : sizeof entry, dynamic + at);
 		for (long i = 0; i < n / (long)sizeof *entry; i++) {
+			/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): read */
 			if (entry[i].d_tag == DT_STRTAB)
 				strings = entry[i].d_un.d_ptr;
 			else if (entry[i].d_tag == DT_STRSZ)
