@@ -1107,6 +1107,7 @@ void model_forget_samples(struct model *m);
 uint32_t model_exit_queue(struct model *m, struct thread *t); /* a token when it has ended */
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
 void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns);
+void model_nap_was_over(struct thread *t, uint64_t begin_ns, uint64_t end_ns);
 /* naps.c: a sleep, or a wait that its time limit ended, is over; something is put into a queue. */
 void model_nap_ends(struct model *m, struct thread *t, uint64_t begin_ns, uint64_t end_ns);
 void model_nap_gives(const struct model *m, struct thread *t, uint32_t queue);

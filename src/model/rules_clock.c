@@ -226,7 +226,10 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 	struct sleep was = t->sleep;
 	struct clock *c = was.clock < m->timing.nr_clocks ? &m->timing.clock[was.clock] : NULL;
 	t->sleep.clock = NONE;
-	model_napped(t, t->entered_ns, time_ns);
+	if (c && was.due_ns <= t->entered_ns)
+		model_nap_was_over(t, t->entered_ns, time_ns);
+	else
+		model_napped(t, t->entered_ns, time_ns);
 	model_nap_ends(m, t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
 	if (c && was.due_ns > t->entered_ns && was.due_ns < time_ns)

@@ -709,6 +709,14 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 	t->timer_ns = end_ns;
 }
 
+/* Until a deadline that had passed (its thread came late): a row of naps goes on. */
+void model_nap_was_over(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (t->naps.nr && model_is_next_to_nothing(
+				  begin_ns - t->naps.end_ns, t->naps.end_ns - t->naps.begin_ns))
+		t->naps.end_ns = end_ns;
+}
+
 /* Another of ours was there before. */
 static bool is_after_ours(const struct model *m, const struct thread *t, uint64_t number)
 {

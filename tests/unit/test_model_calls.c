@@ -979,6 +979,39 @@ static void joining_who_ticks(void **state)
 	}
 }
 
+/* One that ticks by deadlines comes late each fourth time, finds the next one passed, and goes on: who
+ * joins it in the middle of the last sleep waits for the rest of that one all the same. */
+static void joining_who_ticks_late(void **state)
+{
+	(void)state;
+	enum { PERIOD = 1000000, NR = 30 };
+	struct bench b;
+	start(&b);
+	uint32_t worker = site(&b, "worker"), joins = site(&b, "joins");
+	spawn(&b, 1, worker);
+	uint64_t now = 100, due = 100, join_ns = 0;
+	for (unsigned i = 0; i < NR; i++) {
+		bool late = i % 4 == 2;
+		due += PERIOD;
+		int64_t left_ns = (int64_t)(due - now);
+		PUT(&b, now, 2, sleep_until, .remaining_ns = left_ns, .deadline_ns = due,
+			.site = worker);
+		join_ns = now + PERIOD / 2;
+		if (i == NR - 1)
+			PUT(&b, join_ns, 1, join_wait, .handle = 2000, .site = joins);
+		now = (left_ns < 0 ? now + 21000 : due) + (late ? PERIOD + 10000 : 50);
+		PUT(&b, now, 2, sleep_end);
+		now += 400;
+	}
+	PUT(&b, now, 2, thread_end);
+	PUT(&b, now + 10, 1, join_done, .handle = 2000);
+	end(&b, now + 100);
+	assert_true(on_path(&b, "sleeping") == 0);
+	assert_true(on_path(&b, "waiting for a clock's deadline") == 0);
+	assert_true(on_path(&b, "waiting for a thread's end") == (double)(now + 10 - join_ns));
+	finish(&b);
+}
+
 /* Who ticks takes a processor for a moment: who had it waits for that moment, and not for the
  * sleep. */
 static void a_ticks_processor_is_met_by_chance(void **state)
@@ -1058,6 +1091,7 @@ int main(void)
 		cmocka_unit_test(another_thread_exits),
 		cmocka_unit_test(a_handler_does_not_end_a_wait),
 		cmocka_unit_test(joining_who_ticks),
+		cmocka_unit_test(joining_who_ticks_late),
 		cmocka_unit_test(a_ticks_processor_is_met_by_chance),
 		cmocka_unit_test(a_futex_wait_ends),
 	};
