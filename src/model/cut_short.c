@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cut_short.c - a process that a signal ends in a sleep or a wait, without a word of its own. What
+ * cut_short.c - a process that a signal ends in a sleep or a wait, without a word of its own, and a
+ * thread that is cancelled there. What
  * it did until then has no end that could be looked for: it is cut (GRAPH_CUTS).
  */
 #include "model/model_private.h"
@@ -94,7 +95,7 @@ void model_cut_short(struct model *m, struct thread *t, const struct trace_recor
 	uint64_t killer = NONE, sent_ns = 0;
 	uint32_t own = model_acting(t), worker = own;
 	bool sleeps = t->mode == MODE_WAITING || cut_state(m, t) == MODEL_STATE_sleep;
-	bool handled = t->handled_ns && r->time_ns - t->handled_ns < CUT_AT_ONCE_NS;
+	bool handled = t->signal.handled_ns && r->time_ns - t->signal.handled_ns < CUT_AT_ONCE_NS;
 	if (t->left || m->is_system)
 		return;
 	bool told = sleeps && last_signal(m, t, &killer, &sent_ns) && sent_ns >= t->entered_ns;
@@ -112,4 +113,14 @@ void model_cut_short(struct model *m, struct thread *t, const struct trace_recor
 		model_link_cuts(m, t, r->time_ns, model_current_state(t), worker);
 	m->run.cut_actor = worker;
 	m->run.cut_ns = r->time_ns;
+}
+
+void model_cancelled(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	bool sleeps = t->mode == MODE_WAITING || t->mode == MODE_BLOCKED ||
+		      (model_state_kind_waits(cut_state(m, t)) &&
+			      cut_state(m, t) != MODEL_STATE_runnable);
+	if (sleeps && !m->is_system && t->signal.sent_ns && t->signal.sent_ns >= t->entered_ns &&
+		t->signal.sender != model_acting(t))
+		model_link_cuts(m, t, time_ns, model_current_state(t), t->signal.sender);
 }

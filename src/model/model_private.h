@@ -184,8 +184,13 @@ struct thread {
 	/* While it waits: when it got a processor that none of ours had just left; 0: it did not. */
 	uint64_t on_ns;
 	uint32_t nr_held, nr_machines;
-	struct awaited awaits;       /* MODE_WAITING */
-	struct awaited outer;        /* interrupted: by a signal's handler */
+	struct awaited awaits; /* MODE_WAITING */
+	struct {
+		struct awaited outer; /* interrupted: by its handler */
+		uint64_t handled_ns;  /* when a handler began in a wait */
+		uint64_t sent_ns;     /* when it was sent one (or cancelled) by name, ... */
+		uint32_t sender;      /* ... and by whom: an actor */
+	} signal;
 	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
 	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
 	uint64_t timed_before_ns;    /* the same of the wait before the present one */
@@ -209,7 +214,6 @@ struct thread {
 	size_t run_capacity;
 	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
 	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
-	uint64_t handled_ns; /* when a handler began in a wait of it */
 	bool seen, ended, main_thread;
 	bool left;                 /* said that it ends */
 	bool left_alone;           /* ended before them: the process ends with the last of them */
@@ -835,6 +839,8 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 /* Before the end of a process is told: has a signal ended it, in a sleep or a wait (cut_short.c)? */
 void model_cut_short(struct model *m, struct thread *t, const struct trace_record *r);
+/* The same of a thread: cancelled in a sleep or a wait, or by a signal whose handler ended it. */
+void model_cancelled(struct model *m, struct thread *t, uint64_t time_ns);
 /* In `killers`: of a signal to a group. No process has that number. */
 #define MODEL_EVERY_PROCESS ((UINT64_C(1) << 48) - 1)
 /* What was in a message queue when it was opened. */

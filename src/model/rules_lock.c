@@ -333,6 +333,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		return;
 	uint32_t flags = GRAPH_LAST, signal = NONE;
 	t->interrupted = false;
+	if (w->result == ECANCELED)
+		model_cancelled(m, t, r->time_ns);
 	if (x)
 		model_push_held(m, t, x, w->mutex, w->site, false);
 	if (c->waiters)

@@ -227,8 +227,11 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 		signal_process(m, t, r->time_ns, model_pid_key(m, t->stream, s->pid));
 	else if (!s->handle)
 		signal_process(m, t, r->time_ns, EVERY_PROCESS);
-	else if (base_map_get(&m->known.handles, t->process, s->handle, &stream))
+	else if (base_map_get(&m->known.handles, t->process, s->handle, &stream)) {
 		rules_thread_tell(m, t, r->time_ns, TOKEN_signal, stream);
+		m->thread[stream].signal.sender = model_acting(t);
+		m->thread[stream].signal.sent_ns = r->time_ns;
+	}
 }
 
 static void rules_thread_leave(struct model *m, struct thread *t, const struct trace_record *r)
@@ -463,10 +466,10 @@ void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	if (t->mode != MODE_WAITING || t->k.woken)
 		return;
-	t->handled_ns = time_ns;
+	t->signal.handled_ns = time_ns;
 	if (t->resumes && !m->is_system) {
 		t->interrupted = true;
-		t->outer = t->awaits;
+		t->signal.outer = t->awaits;
 	}
 	model_signal_came(m, t, time_ns, 0);
 }
@@ -475,7 +478,7 @@ void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns)
  * threads by a signal). */
 static void resume_wait(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	const struct awaited w = t->outer;
+	const struct awaited w = t->signal.outer;
 	model_verb(m, t, w.verb, time_ns, w.queue, w.n, w.state, 0);
 	t->resumes = t->left_in_wait = true;
 	t->interrupted = false;
@@ -580,6 +583,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 {
 	if (t->acts)
 		return;
+	model_cancelled(m, t, r->time_ns);
 	give_up_held(m, t, r->time_ns);
 	model_forget_machines(m, t, r->time_ns);
 	end_last_stay(m, t, r->time_ns);

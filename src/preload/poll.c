@@ -311,6 +311,14 @@ SENDS(tgkill, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, pid_t thread, int number)
 	(to, thread, number))
 SENDS(raise, 0, pthread_self(), (int number), (number))
 SENDS(pthread_kill, 0, to, (pthread_t to, int number), (to, number))
+/* (libc does it by a signal that the program has no name for) */
+PRELOAD_EXPORT int pthread_cancel(pthread_t to)
+{
+	enum { CANCELS = 32 };
+	if (preload_active())
+		PRELOAD_RECORD(signal_send, 0, to, CANCELS, PRELOAD_SITE);
+	return PRELOAD_REAL(pthread_cancel)(to);
+}
 SENDS(pthread_sigqueue, 0, to, (pthread_t to, int number, union sigval value), (to, number, value))
 
 /* ---- sleep ----------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ static struct window {
 	uint64_t bytes;
 } window[WINDOWS_MAX] PRELOAD_EARLY;
 
-static unsigned window_of(uint32_t block)
+static unsigned window_of_block(uint32_t block)
 {
 	return block < WINDOW_BLOCKS ? 0 : 32 - (unsigned)__builtin_clz(block / WINDOW_BLOCKS);
 }
@@ -43,7 +43,7 @@ static uint64_t window_skip(unsigned nr)
 	return nr ? PRELOAD_PAGE : ring_blocks_offset(preload_ring.nr_blocks);
 }
 
-static uint64_t window_bytes(unsigned nr)
+static uint64_t window_size_bytes(unsigned nr)
 {
 	uint32_t first = window_first(nr), left = preload_ring.nr_blocks - first;
 	uint32_t blocks = nr ? first : WINDOW_BLOCKS;
@@ -57,7 +57,7 @@ static bool window_failed(long address)
 
 struct ring_head *preload_window_begin(long fd, uint64_t file_bytes)
 {
-	uint64_t bytes = preload_ring.nr_tables ? file_bytes : window_bytes(0);
+	uint64_t bytes = preload_ring.nr_tables ? file_bytes : window_size_bytes(0);
 	for (unsigned i = 0; i < WINDOWS_MAX; i++)
 		if (window[i].start)
 			window[i].reserved = window[i].start, window[i].start = NULL;
@@ -75,8 +75,8 @@ struct ring_head *preload_window_begin(long fd, uint64_t file_bytes)
 static bool window_open(unsigned nr)
 {
 	struct window *w = &window[nr];
-	char *none = NULL, *page = window[nr - 1].start + window_bytes(nr - 1) - PRELOAD_PAGE;
-	uint64_t bytes = window_bytes(nr);
+	char *none = NULL, *page = window[nr - 1].start + window_size_bytes(nr - 1) - PRELOAD_PAGE;
+	uint64_t bytes = window_size_bytes(nr);
 	bool again = w->reserved && bytes <= w->bytes;
 	long address = preload_syscall(SYS_mremap, (long)page, 0, (long)bytes,
 		MREMAP_MAYMOVE | (again ? MREMAP_FIXED : 0), again ? (long)w->reserved : 0, 0);
@@ -92,7 +92,7 @@ static bool window_open(unsigned nr)
 
 struct ring_block *preload_window_block(uint32_t block)
 {
-	unsigned nr = preload_ring.nr_tables ? 0 : window_of(block), i = nr;
+	unsigned nr = preload_ring.nr_tables ? 0 : window_of_block(block), i = nr;
 	while (i && !__atomic_load_n(&window[i].start, __ATOMIC_ACQUIRE))
 		i--;
 	if (!window[i].start)

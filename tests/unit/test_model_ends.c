@@ -89,11 +89,11 @@ static void cut(struct bench *b, bool sleeps, bool handles, bool other_waits, in
 	if (sleeps)
 		PUT(b, 20, 1, sleep_begin, .duration_ns = 1000000, .site = main_fn);
 	else
-		PUT(b, 20, 1, join_wait, .handle = 1000, .site = main_fn);
+		PUT(b, 20, 1, join_wait, .handle = 2000, .site = main_fn);
 	if (other_waits)
 		PUT(b, 30, 2, poll_begin, .n = 1, .site = fn);
 	if (handles) /* raise() */
-		PUT(b, 690, 1, signal_send, .handle = 1, .number = 15, .site = main_fn);
+		PUT(b, 690, 1, signal_send, .handle = 1000, .number = 15, .site = main_fn);
 	PUT(b, 700, 1, process_end, .status = status);
 	end(b, 700);
 }
@@ -114,6 +114,33 @@ static void who_works_when_all_is_cut(void **state)
 	cut(&b, true, false, false, 14 /* SIGALRM */);
 	assert_float_equal(on_path_of(&b, "crunch", "running"), 0, 1e-6);
 	finish(&b);
+}
+
+/* A thread waits (sleeps) from 20 on; who started it works until it cancels it at 600 and joins. */
+static void who_cancels_ends_the_wait(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 4; how++) {
+		const bool sleeps = how & 1, cancels = how & 2;
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "worker"), main_fn = site(&b, "main");
+		spawn(&b, 1, fn);
+		if (sleeps)
+			PUT(&b, 20, 2, sleep_begin, .duration_ns = 1000000, .site = fn);
+		else
+			PUT(&b, 20, 2, poll_begin, .n = 1, .site = fn);
+		if (cancels)
+			PUT(&b, 600, 1, signal_send, .handle = 2000, .number = 32, .site = main_fn);
+		PUT(&b, 610, 1, join_wait, .handle = 2000, .site = main_fn);
+		PUT(&b, 640, 2, thread_end);
+		PUT(&b, 650, 1, join_done, .handle = 2000);
+		b.is_otherwise_in_replay = !cancels;
+		end(&b, 700);
+		assert_true((on_path(&b, sleeps ? "sleeping" : "waiting for") > 500) == !cancels);
+		assert_true((on_path(&b, "running") > 500) == cancels);
+		finish(&b);
+	}
 }
 
 /* `crunch | cat` in a shell: all three end, the one that worked first or last, without a status but the
@@ -289,6 +316,7 @@ int main(void)
 		cmocka_unit_test(who_kills_ends_the_wait),
 		cmocka_unit_test(the_last_signal_counts),
 		cmocka_unit_test(who_works_when_all_is_cut),
+		cmocka_unit_test(who_cancels_ends_the_wait),
 		cmocka_unit_test(who_works_when_a_pipeline_is_cut),
 		cmocka_unit_test(a_vforks_child_is_no_start),
 		cmocka_unit_test(a_vforks_child_has_records),
