@@ -175,9 +175,11 @@ struct thread {
 	uint32_t run_state;    /* what it returns to when it holds and does nothing */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
-	uint32_t came_to;    /* before its first record, that processor + 1; 0: not seen */
-	bool came_by_switch; /* ... when another of ours had just left it */
-	uint64_t came_ns;
+	struct {
+		uint32_t to;    /* before its first record, that processor + 1; 0: not seen */
+		bool by_switch; /* ... when another of ours had just left it */
+		uint64_t ns;
+	} came;
 	uint32_t processors;      /* set that it may run on, + 1; 0: not known */
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */

@@ -32,15 +32,15 @@ bool model_is_of_program(const struct model *m, uint32_t process)
 /* It was made, and could begin when another of ours had left the processor. */
 static void take_first_processor(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	uint64_t number = t->came_to - 1;
-	if (!t->came_to)
+	uint64_t number = t->came.to - 1;
+	if (!t->came.to)
 		return;
 	uint32_t queue = model_processor_queue(m, number);
-	if (t->came_by_switch && queue != NONE && graph_queue_units(m->graph, queue))
+	if (t->came.by_switch && queue != NONE && graph_queue_units(m->graph, queue))
 		model_verb_of(m, t->actor, GRAPH_VERB_peek, time_ns, queue, 1, t->run_state,
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
-	model_processor_in(m, t, number, t->came_ns);
-	t->came_to = 0;
+	model_processor_in(m, t, number, t->came.ns);
+	t->came.to = 0;
 }
 
 /* begun_ns: since when a process was being started; 0: none was. Its last part is ours. */
@@ -745,9 +745,9 @@ void model_unborn_in(struct model *m, struct thread *t, const struct trace_recor
 	if (queue == NONE)
 		return;
 	t->stream = r->stream;
-	t->came_to = (uint32_t)number + 1;
-	t->came_ns = r->time_ns;
-	t->came_by_switch = is_next_after_ours(m, t, number, r->time_ns);
+	t->came.to = (uint32_t)number + 1;
+	t->came.ns = r->time_ns;
+	t->came.by_switch = is_next_after_ours(m, t, number, r->time_ns);
 }
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)

@@ -44,7 +44,7 @@ struct session {
 	struct session_keep keep; /* for whoever finds us killed */
 	struct system_perf *perf;
 	struct session_python *python; /* NULL: nobody looks into Python programs */
-	struct system_slots *slots; /* NULL: time inside of system calls is not counted */
+	struct system_slots *slots;    /* NULL: time inside of system calls is not counted */
 	struct system_kernel kernel;
 	struct os_child child;
 	struct session_attach attach; /* in place of a child of ours */

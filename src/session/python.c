@@ -107,7 +107,7 @@ static bool python_read_memory(void *ctx, uint64_t address, void *ret, size_t si
 
 static void *python_looker(void *argument);
 
-static bool python_begin(struct session_python *p)
+static bool python_look_begins(struct session_python *p)
 {
 	if (p->is_started)
 		return true;
@@ -122,7 +122,7 @@ static void python_add(struct session_python *p, struct python_process process)
 {
 	pthread_mutex_lock(&p->lock);
 	python_drop_process(p, process.pid);
-	if (p->nr_processes < PYTHON_PROCESSES_MAX && python_begin(p) &&
+	if (p->nr_processes < PYTHON_PROCESSES_MAX && python_look_begins(p) &&
 		base_grow(&p->process, &p->process_capacity, p->nr_processes + 1,
 			sizeof *p->process) == BASE_OK)
 		p->process[p->nr_processes++] = process;
