@@ -110,7 +110,8 @@ static inline int longpole_hooks_reach(const struct longpole_hooks *hooks, uint6
 #define LONGPOLE_NOTE_OWNER   "longpole"
 #define LONGPOLE_NOTE_POINTER 1 /* type: a 32-bit distance from itself to the pointer */
 
-#if !defined(LONGPOLE_DISABLE) && defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+#if !defined(LONGPOLE_DISABLE) && defined(__linux__) && defined(__GNUC__) &&                       \
+	(defined(__x86_64__) || defined(__aarch64__))
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * counter.h - count what the calling thread does, exactly, and read the counts without a system
- * call. C11 or C++17, gcc or clang, Linux on x86-64. Link with -llongpole-counter (pkg-config
+ * call. C11 or C++17, gcc or clang, Linux on x86-64 and 64-bit ARM. Link with -llongpole-counter (pkg-config
  * longpole-counter); the phases at the end need no library.
  *
  *     struct longpole_counter c;
@@ -212,12 +212,21 @@ int longpole_counter_take(struct longpole_counter *c, uint64_t *value);
 /* What the fast path cannot do; also a plain function for other languages. */
 int longpole_counter_read_call(struct longpole_counter *c, uint64_t *value);
 
-#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+#if defined(__linux__) && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+#define LONGPOLE_COUNTER_HERE 1
 
+#if defined(__x86_64__) || defined(LONGPOLE_RDPMC)
+#define LONGPOLE_HAS_RDPMC 1
+#else /* user space gets them only where an administrator allows it: the kernel reads them */
+#define LONGPOLE_HAS_RDPMC 0
+#endif
 #ifndef LONGPOLE_RDPMC /* tests put another source in its place */
 #define LONGPOLE_RDPMC(index) longpole_rdpmc(index)
 #endif
 
+/* What differs by processor: a counter of the processor's, the clock, where a thread's own data
+ * are. `longpole_rdtsc()` is the name of the clock everywhere. */
+#if defined(__x86_64__)
 static inline uint64_t longpole_rdpmc(uint32_t index)
 {
 	uint32_t low, high;
@@ -238,6 +247,29 @@ static inline uintptr_t longpole_thread_pointer(void)
 	__asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
 	return pointer;
 }
+#else
+static inline uint64_t longpole_rdpmc(uint32_t index)
+{
+	(void)index;
+	return 0;
+}
+
+/* cntvct_el0 is a coarse clock: 20 to 100 ns on most machines. isb: not before what comes before.
+ */
+static inline uint64_t longpole_rdtsc(void)
+{
+	uint64_t ticks;
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks) : : "memory");
+	return ticks;
+}
+
+static inline uintptr_t longpole_thread_pointer(void)
+{
+	uintptr_t pointer;
+	__asm__ volatile("mrs %0, tpidr_el0" : "=r"(pointer));
+	return pointer;
+}
+#endif
 
 /*
  * One event through its mapped page: 1, or 0 when the page has no counter to read now (then *value
@@ -253,7 +285,7 @@ static inline int longpole_pmu_read(
 		__asm__ volatile("" ::: "memory");
 		uint32_t index = page->index;
 		int64_t count = page->offset;
-		int there = page->cap_user_rdpmc && index != 0;
+		int there = LONGPOLE_HAS_RDPMC && page->cap_user_rdpmc && index != 0;
 		if (there) {
 			unsigned unused = 64u - (page->pmc_width & 63u);
 			uint64_t raw = LONGPOLE_RDPMC(index - 1);
@@ -438,7 +470,7 @@ static inline void longpole_phase_leave(struct longpole_place **before)
 
 namespace longpole
 {
-#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+#ifdef LONGPOLE_COUNTER_HERE
 /* longpole::scope counted(set, sums); */
 class scope
 {

@@ -85,6 +85,9 @@ struct cmd_spec {
 	int run(struct cmd *c);                                                                    \
 	cmd_section cmd_section_##name;
 #include "cmd/commands.def"
+/* In the place of commands that this processor has not (elsewhere.c). */
+extern const struct cmd_details cmd_details_elsewhere;
+int cmd_run_elsewhere(struct cmd *c);
 
 /* ---- sections of `longpole report` (sections.c) ---------------------------------------------- */
 

@@ -260,6 +260,9 @@ static json_t *command_json(const struct cmd_spec *spec)
 
 static const struct base_table *const help_document[] = {
 #define X(table) &table,
+#if !LONGPOLE_X86_64
+#define X_X86(table)
+#endif
 #include "cmd/documents.def"
 #undef X
 };

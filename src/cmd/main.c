@@ -14,6 +14,10 @@
 static const struct cmd_spec commands[] = {
 #define CMD(name, group, flags, summary)                                                           \
 	{#name, summary, group, flags, &cmd_details_##name, cmd_run_##name, NULL},
+#if !LONGPOLE_X86_64
+#define CMD_X86(name, group, flags, summary)                                                       \
+	{#name, summary, group, CMD_RAW, &cmd_details_elsewhere, cmd_run_elsewhere, NULL},
+#endif
 #define SECTION(name, run, flags, summary)                                                         \
 	{#name, summary, CMD_GROUP_ANALYSE, flags, &cmd_details_##name, run, cmd_section_##name},
 #include "cmd/commands.def"

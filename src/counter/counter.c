@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* counter.c - sets of events: who counts which, reading, saying so. */
 #include "counter/counter_priv.h"
+#include "counter/processor.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -459,10 +460,7 @@ static int take_event(struct longpole_counted *e, uint64_t now, uint64_t *value)
 	uint64_t before = *(volatile uint64_t *)&e->taken, seen = before;
 	if (now < before)
 		return 0;
-	__asm__ volatile("cmpxchgq %2, %1"
-			 : "+a"(seen), "+m"(e->taken)
-			 : "r"(now)
-			 : "cc", "memory");
+	counter_replace(&e->taken, &seen, now);
 	*value = now - before;
 	return seen == before;
 }

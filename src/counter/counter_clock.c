@@ -5,8 +5,8 @@
  * many, good to a few parts in a million.
  */
 #include "counter/counter_priv.h"
+#include "counter/processor.h"
 
-#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -43,9 +43,9 @@ static struct pair read_pair(void)
 /* Hypervisors may hide the bit; a kernel that keeps its own time by the TSC has tested it. */
 static bool counter_clock_is_steady(void)
 {
-	unsigned a, b, c, d;
-	char name[8] = "";
-	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8))
+	static const char ours[] = COUNTER_CLOCKSOURCE "\n";
+	char name[sizeof ours] = "";
+	if (counter_is_steady())
 		return true;
 	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
 		O_RDONLY | O_CLOEXEC);
@@ -53,7 +53,7 @@ static bool counter_clock_is_steady(void)
 		return false;
 	ssize_t n = read(fd, name, sizeof name - 1);
 	close(fd);
-	return n >= 4 && memcmp(name, "tsc\n", 4) == 0;
+	return n >= (ssize_t)sizeof ours - 1 && memcmp(name, ours, sizeof ours - 1) == 0;
 }
 
 static uint64_t counter_clock_measure(void)

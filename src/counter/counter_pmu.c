@@ -110,7 +110,7 @@ bool counter_pmu_open(struct longpole_counted *e, const struct counter_event *ev
 		counter_pmu_refuse(e, LONGPOLE_BACKEND_PMU, COUNTER_REASON_scale, 0);
 	} else if (backends & 1u << LONGPOLE_BACKEND_PMU) {
 		e->page = counter_page_map(e->fd[0]);
-		if (e->page && e->page->cap_user_rdpmc && e->page->index) {
+		if (LONGPOLE_HAS_RDPMC && e->page && e->page->cap_user_rdpmc && e->page->index) {
 			e->backend = LONGPOLE_BACKEND_PMU;
 			return true;
 		}

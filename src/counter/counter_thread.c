@@ -7,6 +7,7 @@
  * inherits.
  */
 #include "counter/counter_priv.h"
+#include "counter/processor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +110,7 @@ static void counter_thread_advance(uint64_t *last, uint64_t seen)
 {
 	uint64_t before = *(volatile uint64_t *)last;
 	if ((int64_t)before < (int64_t)seen)
-		__asm__ volatile("cmpxchgq %2, %1" : "+a"(before), "+m"(*last) : "r"(seen) : "cc");
+		counter_replace(last, &before, seen);
 }
 
 /* No read gave more ticks than this. An older stamp with a newer renewal's value makes a sum that
@@ -160,10 +161,9 @@ __asm__(".pushsection .data.rel.ro, \"aw\"\n"
 	"	.quad 1f, 2f - 1f, 3f\n"
 	"	.popsection\n"
 	"	.pushsection .text\n"
-	"1:	ud2\n"
-	"2:	.byte 0x0f, 0xb9, 0x3d\n" /* ud1 with the signature as its operand */
-	"	.long 0x53053053\n"
-	"3:	ud2\n"
+	"1:	" COUNTER_TRAP "\n"
+	"2:	" COUNTER_SIGNATURE "\n"
+	"3:	" COUNTER_TRAP "\n"
 	"	.popsection\n");
 
 static volatile uint64_t *rseq_mark(void)

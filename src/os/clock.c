@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clock.c - TSC ticks and CLOCK_MONOTONIC_RAW on one time line. */
 #include "os/clock.h"
+#include "os/processor.h"
 
-#include <cpuid.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
@@ -25,11 +25,7 @@ static uint64_t time_of_libc(clockid_t id)
 static uint64_t time_of_kernel(clockid_t id)
 {
 	struct timespec ts = {0};
-	long result;
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(SYS_clock_gettime), "D"((long)id), "S"(&ts)
-			 : "rcx", "r11", "memory");
+	(void)processor_syscall(SYS_clock_gettime, (long)id, (long)&ts, 0, 0, 0, 0);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
@@ -49,31 +45,31 @@ uint64_t os_time_ns(clockid_t id)
 	return os_time_source()(id);
 }
 
-static bool clocksource_is_tsc(void)
+static bool clocksource_is_ours(void)
 {
 	char name[32] = "";
 	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
 	if (!f)
 		return false;
-	bool is = fgets(name, sizeof name, f) && !strcmp(name, "tsc\n");
+	bool is = fgets(name, sizeof name, f) && !strcmp(name, OS_CLOCKSOURCE "\n");
 	fclose(f);
 	return is;
 }
 
 bool os_clock_usable(const char **ret_why)
 {
-	unsigned a, b, c, d;
-	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8)) {
-		*ret_why = "invariant TSC";
+	if (os_processor_is_steady()) {
+		*ret_why = OS_COUNTER_SURE;
 		return true;
 	}
 	/* Hypervisors may hide the bit; a kernel that keeps its own time by the TSC has tested it.
 	 */
-	if (clocksource_is_tsc()) {
-		*ret_why = "the kernel's clock source is the TSC";
+	if (clocksource_is_ours()) {
+		*ret_why = "the kernel's clock source is the " OS_COUNTER;
 		return true;
 	}
-	*ret_why = "the TSC is not invariant: its rate may change, or differ between processors";
+	*ret_why = "the " OS_COUNTER
+		   " is not invariant: its rate may change, or differ between processors";
 	return false;
 }
 
@@ -173,7 +169,7 @@ enum base_status os_clock_finish(struct os_clock *c, uint64_t span_ns, struct ba
 	}
 	os_clock_read_pair(CALIBRATE_TRIES, &last);
 	if (!os_clock_fix(c, first, last))
-		return base_fail(err, BASE_ERR_ENV, "the TSC does not advance steadily");
+		return base_fail(err, BASE_ERR_ENV, "the " OS_COUNTER " does not advance steadily");
 	os_clock_add_pair(c, last);
 	set_origin(c, last);
 	return BASE_OK;

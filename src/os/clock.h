@@ -11,6 +11,7 @@
 #define LONGPOLE_OS_CLOCK_H
 
 #include "base/base.h"
+#include "ring/processor.h"
 
 #include <time.h>
 
@@ -31,7 +32,7 @@ struct os_clock {
 
 static inline uint64_t os_tsc(void)
 {
-	return __builtin_ia32_rdtsc();
+	return processor_ticks();
 }
 
 /*

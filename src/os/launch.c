@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c - find, check and start the program. */
 #include "os/launch.h"
+#include "os/processor.h"
 #include "base/installed.h"
 #include "config.h"
 #include "os/built.h"
@@ -124,7 +125,7 @@ static enum elf_kind elf_kind(int fd, const unsigned char *head, ssize_t n)
 	if (n < (ssize_t)sizeof eh || memcmp(head, ELFMAG, SELFMAG) != 0)
 		return ELF_none;
 	memcpy(&eh, head, sizeof eh);
-	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_machine != EM_X86_64)
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_machine != OS_MACHINE)
 		return ELF_other_machine;
 	for (unsigned i = 0; i < eh.e_phnum && i < NR_PHDRS_MAX; i++) {
 		Elf64_Phdr ph;
@@ -204,7 +205,7 @@ enum base_status os_check_program(const char *path, bool rewritten, struct base_
 		return refuse_static(path, err);
 	if (kind == ELF_other_machine)
 		return base_fail(err, BASE_ERR_ENV,
-			"%s cannot be recorded: it is not a 64-bit x86 program (the memory "
+			"%s cannot be recorded: it is not a " OS_PROCESSOR " program (the memory "
 			"accesses of 64-bit ARM and RISC-V programs are, by QEMU: --level 3)",
 			path);
 	if (kind == ELF_other_libc)

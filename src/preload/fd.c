@@ -178,7 +178,8 @@ static uint64_t eventfd_number(int fd)
 	fd_add_string(&text, "/proc/self/fdinfo/");
 	fd_add_number(&text, (uint64_t)fd, 10);
 	*text.at = '\0';
-	long file = preload_syscall(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	long file =
+		preload_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (file < 0)
 		return 0;
 	long n = preload_syscall(SYS_read, file, (long)info, EVENTFD_INFO_BYTES, 0, 0, 0);
@@ -202,7 +203,7 @@ static void read_link(struct description *d, int fd)
 	fd_add_number(&text, (uint64_t)fd, 10);
 	*text.at = '\0';
 	long n = preload_syscall(
-		SYS_readlink, (long)path, (long)d->name, sizeof d->name - 1, 0, 0, 0);
+		SYS_readlinkat, AT_FDCWD, (long)path, (long)d->name, sizeof d->name - 1, 0, 0);
 	d->words.name_bytes = n > 0 ? (uint64_t)n : 0;
 	d->name[d->words.name_bytes] = '\0';
 }

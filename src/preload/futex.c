@@ -77,6 +77,6 @@ long preload_futex(long number, long word, long op, long value, long limit, long
 }
 
 /* What limits the process or its processors is told, too (preload/sandbox.c, preload/affinity.c). */
-_Static_assert(SYS_futex == 202 && SYS_sched_setaffinity == 203, "the numbers below");
 PRELOAD_SYSCALL(preload_syscall,
-	PRELOAD_SYSCALL_IS(202, preload_futex) PRELOAD_SYSCALL_IS(203, preload_affinity_call))
+	TRAMPOLINE_SYSCALL_IS(SYS_futex, "preload_futex")
+		TRAMPOLINE_SYSCALL_IS(SYS_sched_setaffinity, "preload_affinity_call"));

@@ -63,7 +63,7 @@ static size_t late_read(const char *tid, const char *name, char *to, size_t size
 	end = stpncpy(end, tid, LATE_NAME_BYTES);
 	end = stpncpy(end, name, LATE_NAME_BYTES);
 	*end = '\0';
-	long fd = preload_syscall(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	long fd = preload_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	long n = fd < 0 ? 0 : preload_syscall(SYS_read, fd, (long)to, (long)size - 1, 0, 0, 0);
 	if (fd >= 0)
 		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -154,8 +154,8 @@ static void late_introduce_all(const struct late *l)
 	for (uint32_t n = l->pid; n; n /= 10)
 		digits[--at] = (char)('0' + n % 10);
 	late_introduce(l, digits + at);
-	long fd = preload_syscall(
-		SYS_open, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0, 0);
+	long fd = preload_syscall(SYS_openat, AT_FDCWD, (long)"/proc/self/task",
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
 	long n;
 	while (fd >= 0 &&
 		(n = preload_syscall(SYS_getdents64, fd, (long)buffer, sizeof buffer, 0, 0, 0)) > 0)
@@ -176,7 +176,7 @@ static void late_introduce_all(const struct late *l)
 static bool late_recorder_lives(const struct late *l)
 {
 	struct stat st;
-	return !preload_syscall(SYS_stat, (long)l->path, (long)&st, 0, 0, 0, 0) &&
+	return !preload_syscall(SYS_newfstatat, AT_FDCWD, (long)l->path, (long)&st, 0, 0, 0) &&
 	       st.st_dev == l->ring.st_dev && st.st_ino == l->ring.st_ino;
 }
 
@@ -185,10 +185,11 @@ static bool late_is_last(void)
 {
 	struct stat st;
 	char link[8];
-	return !preload_syscall(SYS_stat, (long)"/proc/self/task", (long)&st, 0, 0, 0, 0) &&
+	return !preload_syscall(
+		       SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&st, 0, 0, 0) &&
 	       st.st_nlink <= LATE_ALONE + 2 &&
-	       preload_syscall(
-		       SYS_readlink, (long)"/proc/self/exe", (long)link, sizeof link, 0, 0, 0) < 0;
+	       preload_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)link,
+		       sizeof link, 0, 0) < 0;
 }
 
 static void late_say(struct ring_head *head, uint32_t state)
@@ -222,7 +223,7 @@ static int late_begin(struct late *l)
 	preload_syscall(SYS_prctl, PR_GET_TSC, (long)&clock, 0, 0, 0, 0);
 	if (clock != PR_TSC_ENABLE)
 		return RING_ATTACH_forbidden;
-	if (preload_syscall(SYS_stat, (long)l->path, (long)&l->ring, 0, 0, 0, 0))
+	if (preload_syscall(SYS_newfstatat, AT_FDCWD, (long)l->path, (long)&l->ring, 0, 0, 0))
 		return RING_ATTACH_ring;
 	if (!__atomic_compare_exchange_n(
 		    &late_count, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

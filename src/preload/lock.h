@@ -5,6 +5,7 @@
 #define LONGPOLE_PRELOAD_LOCK_H
 
 #include "preload/preload.h"
+#include "preload/processor.h"
 #include "preload/real.h"
 
 #include <string.h>
@@ -133,8 +134,8 @@ PRELOAD_INLINE int preload_c11_result(int result)
 #define PRELOAD_COND_VERSION(name) PRELOAD_ALIAS(pthread_##name, preload_new_##name)
 #else
 #define PRELOAD_COND_VERSION(name)                                                                 \
-	__asm__(".symver preload_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n"          \
-		".symver preload_old_" #name ", pthread_" #name "@GLIBC_2.2.5, remove\n");
+	PRELOAD_VERSION_IS_NOW(pthread_##name, preload_new_##name)                                 \
+	PRELOAD_VERSION_IS_OLD(pthread_##name, preload_old_##name)
 #endif
 
 /* ---- who made it (preload/made.c) ------------------------------------------------------------ */

@@ -5,6 +5,7 @@
  */
 #include "preload/preload.h"
 #include "preload/next.h"
+#include "preload/processor.h"
 #include "preload/real.h"
 #define LONGPOLE_DISABLE /* types and flags only */
 #include "longpole/annotate.h"
@@ -91,8 +92,8 @@ static void record_module(const struct dl_phdr_info *info, const struct note_wal
 		path = "[vdso]";
 		nr_bytes = strlen(path);
 	} else if (nr_bytes == 0) {
-		long n = preload_syscall(
-			SYS_readlink, (long)"/proc/self/exe", (long)link, sizeof link, 0, 0, 0);
+		long n = preload_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe",
+			(long)link, sizeof link, 0, 0);
 		path = link;
 		nr_bytes = n > 0 ? (size_t)n : 0;
 	}
@@ -230,28 +231,7 @@ __attribute__((used)) void *preload_dlopen(const char *file, int mode)
 	return handle;
 }
 
-__asm__(".globl dlopen\n"
-	".type dlopen, @function\n"
-	"dlopen:\n"
-	"	.cfi_startproc\n"
-	"	pushq %rdi\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	pushq %rsi\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	subq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	call preload_dlopen_before\n"
-	"	addq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	popq %rsi\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	popq %rdi\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	testq %rax, %rax\n"
-	"	jz preload_dlopen\n"
-	"	jmp *%rax\n"
-	"	.cfi_endproc\n"
-	".size dlopen, . - dlopen\n");
+TRAMPOLINE_OF_TWO("dlopen", "preload_dlopen_before", "preload_dlopen");
 
 PRELOAD_EXPORT int dlclose(void *handle)
 {

@@ -211,7 +211,8 @@ static int ask_which(unsigned row, const unsigned note[WAYS], unsigned nr, uint3
 	for (unsigned i = 0; i < nr; i++)
 		watched[i] = (struct pollfd){.fd = (int)(uint32_t)notes[row][note[i]].fds,
 			.events = (short)(reported & (READABLE | POLLOUT))};
-	if (preload_syscall(SYS_poll, (long)watched, (long)nr, 0, 0, 0, 0) <= 0)
+	if (preload_syscall(
+		    SYS_ppoll, (long)watched, (long)nr, (long)&(struct timespec){0}, 0, 0, 0) <= 0)
 		return -1;
 	for (unsigned i = 0; i < nr; i++) {
 		if (watched[i].revents == POLLNVAL) { /* closed: not asked again */

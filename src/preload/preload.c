@@ -110,7 +110,8 @@ static uint64_t pid_namespace(const struct ring_head *head, uint64_t of_parent)
 		return of_parent;
 	if (!process.forked && process.sees_recorder)
 		return 0;
-	if (preload_syscall(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0))
+	if (preload_syscall(
+		    SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0))
 		return 0;
 	return st.st_ino == head->pid_ns ? 0 : (uint64_t)st.st_ino;
 }
@@ -132,11 +133,12 @@ static struct ring_ids ids_outside(const struct ring_head *head)
 	struct stat st = {0};
 	char text[64] = {0}; /* (which only the kernel writes) */
 	const char *at;
-	if (!ids.ns || preload_syscall(SYS_stat, (long)"/proc", (long)&st, 0, 0, 0, 0) ||
+	if (!ids.ns ||
+		preload_syscall(SYS_newfstatat, AT_FDCWD, (long)"/proc", (long)&st, 0, 0, 0) ||
 		st.st_dev != head->proc_dev)
 		return ids;
-	long n = preload_syscall(
-		SYS_readlink, (long)"/proc/thread-self", (long)text, sizeof text - 1, 0, 0, 0);
+	long n = preload_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/thread-self", (long)text,
+		sizeof text - 1, 0, 0);
 	text[n > 0 ? n : 0] = '\0';
 	uint32_t pid = preload_number_at(text, &at);
 	if (strncmp(at, task, sizeof task - 1) != 0)
@@ -368,7 +370,7 @@ static size_t command_line(char *out)
 	if (process.argv && !process.forked)
 		return first_command(out);
 	long fd = preload_syscall(
-		SYS_open, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+		SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (fd >= 0) {
 		nr_bytes = preload_syscall(SYS_read, fd, (long)out, RING_TEXT_MAX, 0, 0, 0);
 		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);

@@ -7,6 +7,7 @@
 #define LONGPOLE_PRELOAD_PRELOAD_H
 
 #include "ring/meet.h"
+#include "ring/processor.h"
 #include "ring/ring.h"
 #include "trace/enums.h"
 
@@ -338,9 +339,7 @@ PRELOAD_INLINE uintptr_t preload_site(uintptr_t caller)
 
 PRELOAD_INLINE uint64_t preload_now(void)
 {
-	uint32_t low, high;
-	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
+	return processor_ticks();
 }
 
 /* Where nothing is recorded the clock is not read: the program may have forbidden that. */
@@ -354,7 +353,7 @@ PRELOAD_INLINE uint64_t preload_now_if(bool recorded)
  * the store. */
 PRELOAD_INLINE void preload_ask_ahead(const uint64_t *record)
 {
-	__asm__ volatile("prefetchw %0" : : "m"(record[PRELOAD_AHEAD_WORDS]));
+	processor_ask_to_write(&record[PRELOAD_AHEAD_WORDS]);
 }
 
 /*
@@ -367,14 +366,9 @@ PRELOAD_INLINE uint64_t *preload_reserve(size_t nr_words)
 	struct preload_thread *self = preload_self;
 	uint64_t *from = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED);
 	uint64_t *to = from + nr_words;
-	bool moved;
 	if (PRELOAD_RARE((uintptr_t)to > (uintptr_t)__atomic_load_n(&self->end, __ATOMIC_RELAXED)))
 		return preload_reserve_slow(nr_words);
-	__asm__ volatile("cmpxchgq %[to], %[cursor]"
-			 : "=@ccz"(moved), [cursor] "+m"(self->cursor), "+a"(from)
-			 : [to] "r"(to)
-			 : "memory");
-	if (PRELOAD_RARE(!moved))
+	if (PRELOAD_RARE(!PROCESSOR_REPLACE(&self->cursor, &from, to)))
 		return preload_reserve_slow(nr_words);
 	preload_ask_ahead(from);
 	return from;
@@ -393,15 +387,10 @@ PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t w
 	struct preload_thread *self = preload_self;
 	uint64_t tsc = preload_now();
 	uint64_t *record = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED), *from = record;
-	bool moved;
 	if (PRELOAD_RARE((uintptr_t)(record + 3) >
 			 (uintptr_t)__atomic_load_n(&self->end, __ATOMIC_RELAXED)))
 		return false;
-	__asm__ volatile("cmpxchgq %[to], %[cursor]"
-			 : "=@ccz"(moved), [cursor] "+m"(self->cursor), "+a"(from)
-			 : [to] "r"(record + 3)
-			 : "memory");
-	if (PRELOAD_RARE(!moved))
+	if (PRELOAD_RARE(!PROCESSOR_REPLACE(&self->cursor, &from, record + 3)))
 		return false;
 	preload_ask_ahead(record);
 	record[1] = word1;
@@ -579,15 +568,7 @@ long preload_limits_itself(long number, long a, long b, long c, long d, long e, 
 PRELOAD_INLINE long preload_syscall_of_program(
 	long number, long a, long b, long c, long d, long e, long f)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
+	return processor_syscall(number, a, b, c, d, e, f);
 }
 
 /* A call of our own: refused where it might end the program. */

@@ -3,6 +3,7 @@
 #include "ring/calls.h"
 #include "preload/preload.h"
 #include "preload/env.h"
+#include "preload/processor.h"
 #include "preload/real.h"
 
 #include <alloca.h>
@@ -63,19 +64,7 @@ __attribute__((used)) void *preload_vfork_before(uintptr_t site)
 	}
 	return (void *)PRELOAD_REAL(vfork);
 }
-__asm__(".globl vfork\n"
-	".type vfork, @function\n"
-	"vfork:\n"
-	"	.cfi_startproc\n"
-	"	movq (%rsp), %rdi\n"
-	"	subq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	call preload_vfork_before\n"
-	"	addq $8, %rsp\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	jmp *%rax\n"
-	"	.cfi_endproc\n"
-	".size vfork, . - vfork\n");
+TRAMPOLINE_OF_SITE("vfork", "preload_vfork_before");
 
 /* ---- exec ------------------------------------------------------------------------------------ */
 

@@ -2,6 +2,7 @@
 /* real.c - finds the functions that we wrap. */
 #include "preload/real.h"
 #include "preload/next.h"
+#include "preload/processor.h"
 
 #include <dlfcn.h>
 
@@ -137,9 +138,9 @@ static void *real_find(const char *name)
 	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++) {
 		const char *symbol = old_functions[i].symbol;
 		if (equal(name, old_functions[i].name))
-			return preload_real_find_version(symbol, "GLIBC_2.2.5");
+			return preload_real_find_version(symbol, PRELOAD_VERSION_OLD);
 		if (equal(name, symbol))
-			return preload_real_find_version(symbol, "GLIBC_2.3.2");
+			return preload_real_find_version(symbol, PRELOAD_VERSION_NOW);
 	}
 	return preload_next_function(name);
 }

@@ -9,6 +9,7 @@
  */
 #include "preload/preload.h"
 #include "preload/env.h"
+#include "preload/processor.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -59,7 +60,7 @@ static bool suits_elf(int fd, const Elf64_Ehdr *head)
 {
 	Elf64_Phdr segment[SUITS_HEADERS_MAX];
 	const size_t nr = head->e_phnum < SUITS_HEADERS_MAX ? head->e_phnum : SUITS_HEADERS_MAX;
-	if (head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != EM_X86_64)
+	if (head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != PRELOAD_MACHINE)
 		return false;
 	if (head->e_phentsize != sizeof *segment ||
 		suits_read_at(fd, segment, nr * sizeof *segment, head->e_phoff) !=
@@ -138,7 +139,7 @@ static bool suits_find_in_path(const char *file, char path[PATH_MAX])
 			path[n] = '/';
 			for (size_t i = 0; i <= length; i++)
 				path[(n ? n + 1 : 0) + i] = file[i];
-			if (preload_syscall(SYS_access, (long)path, 1 /* X_OK */, 0, 0, 0, 0) == 0)
+			if (preload_syscall(SYS_faccessat, AT_FDCWD, (long)path, 1 /* X_OK */, 0, 0, 0) == 0)
 				return true;
 		}
 		from += n;
@@ -154,7 +155,8 @@ bool preload_exec_suits(int directory, const char *file, bool is_searched)
 	bool has_slash = false;
 	if (preload_sandbox.no_calls)
 		return true;
-	if (preload_syscall(SYS_access, (long)preload_env_library(), 4 /* R_OK */, 0, 0, 0, 0))
+	if (preload_syscall(SYS_faccessat, AT_FDCWD, (long)preload_env_library(), 4 /* R_OK */, 0,
+		    0, 0))
 		return false;
 	for (const char *at = file; at && *at; at++)
 		has_slash |= *at == '/';

@@ -8,33 +8,11 @@
 #define LONGPOLE_PRELOAD_SYSCALL_H
 
 #include "preload/preload.h"
+#include "preload/processor.h"
 
 #include <sys/syscall.h>
 
-_Static_assert(SYS_seccomp == 317 && SYS_prctl == 157, "the numbers below");
-
-#define PRELOAD_SYSCALL_IS(number, function)                                                       \
-	"cmp $" #number ", %rdi\n\t"                                                               \
-	"je " #function "\n\t"
-
-#define PRELOAD_SYSCALL_OURS                                                                       \
-	PRELOAD_SYSCALL_IS(317, preload_limits_itself)                                             \
-	PRELOAD_SYSCALL_IS(157, preload_limits_itself)
-#define PRELOAD_SYSCALL_LIBCS                                                                      \
-	"mov %rdi, %rax\n\t"                                                                       \
-	"mov %rsi, %rdi\n\t"                                                                       \
-	"mov %rdx, %rsi\n\t"                                                                       \
-	"mov %rcx, %rdx\n\t"                                                                       \
-	"mov %r8, %r10\n\t"                                                                        \
-	"mov %r9, %r8\n\t"                                                                         \
-	"mov 8(%rsp), %r9\n\t"                                                                     \
-	"syscall\n\t"                                                                              \
-	"cmp $-4095, %rax\n\t"                                                                     \
-	"jae 1f\n\t"                                                                               \
-	"ret\n"                                                                                    \
-	"1:\tmov %rax, %rdi\n\t"
-
-/* others: PRELOAD_SYSCALL_IS(...) of further numbers, whose functions have syscall()'s parameters.
+/* others: TRAMPOLINE_SYSCALL_IS(...) of further numbers, whose functions have syscall()'s parameters.
  */
 #define PRELOAD_SYSCALL(name, others)                                                              \
 	long name##_failed(long result) __attribute__((used, visibility("hidden")));               \
@@ -43,11 +21,8 @@ _Static_assert(SYS_seccomp == 317 && SYS_prctl == 157, "the numbers below");
 		errno = (int)-result;                                                              \
 		return -1;                                                                         \
 	}                                                                                          \
-	PRELOAD_EXPORT __attribute__((naked)) void name##_function(void) __asm__("syscall");       \
-	void name##_function(void)                                                                 \
-	{                                                                                          \
-		__asm__(others PRELOAD_SYSCALL_OURS PRELOAD_SYSCALL_LIBCS "jmp " #name             \
-									  "_failed\n\t");          \
-	}
+	__asm__(TRAMPOLINE_BEGIN("syscall") others TRAMPOLINE_SYSCALL_IS(SYS_seccomp,              \
+		"preload_limits_itself") TRAMPOLINE_SYSCALL_IS(SYS_prctl, "preload_limits_itself") \
+			TRAMPOLINE_SYSCALL(#name "_failed") TRAMPOLINE_END("syscall"))
 
 #endif

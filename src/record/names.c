@@ -4,6 +4,7 @@
 #include "record/names.h"
 #include "os/clock.h"
 #include "record/made.h"
+#include "ring/processor.h"
 #include "spin/loop.h"
 #include "symbol/symbol.h"
 
@@ -86,6 +87,8 @@ static void tell_wait_loop(struct record_sink *s, struct symbol_file *symbols, u
 	uint64_t from;
 	struct trace_record r = {.kind = TRACE_wait_loop, .u.wait_loop = {.site = site}};
 	if (!is_yield(function)) {
+		if (!PROCESSOR_IS_X86_64) /* what spin/loop.h can read */
+			return;
 		size_t nr = symbol_bytes_around(symbols, offset, sizeof code / 2, code, &from);
 		struct spin_loop_code loop = spin_loop_guess(code, nr, from, offset, &calls);
 		if (loop.kind != SPIN_LOOP_WAITS)

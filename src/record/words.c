@@ -3,6 +3,7 @@
 #include "record/words.h"
 #include "base/base.h"
 #include "ring/memory_encode.h"
+#include "ring/processor.h"
 
 #include <string.h>
 
@@ -207,7 +208,7 @@ struct record_coder *record_coder_new(void)
 		return NULL;
 	}
 	c->encoder.room = &c->room;
-	c->encoder.avx2 = __builtin_cpu_supports("avx2");
+	c->encoder.avx2 = processor_has_avx2();
 	c->encoder.find = words_find_head;
 	return c;
 }

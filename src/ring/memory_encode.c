@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_encode.c - predictors, and copies by linear extrapolation. */
 #include "ring/memory_encode.h"
+#include "ring/processor.h"
 
-#include <immintrin.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -44,7 +47,17 @@ void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 /* How far does w[k] - w[k-L] == w[k-L] - w[k-2L] hold? */
-__attribute__((target("avx2"))) static size_t extrapolates_avx2(
+static size_t extrapolates(const uint64_t *w, const uint64_t *end, size_t distance)
+{
+	const uint64_t *k = w;
+	while (k < end && k[0] - *(k - distance) == *(k - distance) - *(k - 2 * distance))
+		k++;
+	return (size_t)(k - w);
+}
+
+/* The same, four words at a time, where the processor can (e->avx2). */
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static size_t extrapolates_wide(
 	const uint64_t *w, const uint64_t *end, size_t distance)
 {
 	const uint64_t *k = w;
@@ -61,14 +74,9 @@ __attribute__((target("avx2"))) static size_t extrapolates_avx2(
 		k++;
 	return (size_t)(k - w);
 }
-
-static size_t extrapolates(const uint64_t *w, const uint64_t *end, size_t distance)
-{
-	const uint64_t *k = w;
-	while (k < end && k[0] - *(k - distance) == *(k - distance) - *(k - 2 * distance))
-		k++;
-	return (size_t)(k - w);
-}
+#else
+#define extrapolates_wide extrapolates
+#endif
 
 /* Which of the current module's heads; nr_heads or more: none of them. (What is not a whole number
  * of heads away is far away, too.) */
@@ -434,7 +442,7 @@ static uint64_t *try_copy(
 	struct target_encoder *e, struct cursor *c, struct target_block_state *b, uint64_t *p)
 {
 	const size_t distance = b->distance;
-	size_t m = e->avx2 ? extrapolates_avx2(p, c->end, distance)
+	size_t m = e->avx2 ? extrapolates_wide(p, c->end, distance)
 			   : extrapolates(p, c->end, distance);
 	b->waited = 0;
 	if (m < COPY_ITERATIONS_MIN * distance + COPY_WORDS_MIN) {
@@ -579,8 +587,7 @@ size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t 
 /* (Valgrind's tool has a memcpy that goes byte by byte.) */
 static inline uint8_t *memory_encode_copy(uint8_t *to, const uint8_t *from, size_t nr)
 {
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(nr) : : "memory");
-	return to;
+	return processor_copy(to, from, nr);
 }
 
 uint8_t *longpole_target_encode_piece(

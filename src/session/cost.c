@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c - what recording took: measured where it can be, else said to be assumed. */
 #include "session/cost.h"
+#include "ring/processor.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -31,10 +32,7 @@ void session_cost_measure(const struct os_clock *clock, struct session_result *r
 		cursor = words;
 		for (int i = 0; i < TIMES; i++) {
 			uint64_t tsc = os_tsc(), *from = cursor, *to = from + WORDS;
-			__asm__ volatile("cmpxchgq %[to], %[cursor]" /* as preload_reserve() */
-					 : [cursor] "+m"(cursor), "+a"(from)
-					 : [to] "r"(to)
-					 : "memory", "cc");
+			(void)PROCESSOR_REPLACE(&cursor, &from, to); /* as preload_reserve() */
 			from[1] = from[2] = (uint64_t)i;
 			__atomic_store_n(&from[0], tsc << 8, __ATOMIC_RELEASE);
 		}

@@ -3,6 +3,7 @@
 #include "session/doctor.h"
 #include "counter/counter_priv.h"
 #include "os/clock.h"
+#include "os/processor.h"
 #include "system/perf.h"
 #include "session/qemu.h"
 #include "os/launch.h"
@@ -82,7 +83,7 @@ static void probe_clock_cost(struct session_probe *p)
 	os_clock_start(&c);
 	p->ok = os_clock_finish(&c, RATE_SPAN_NS, NULL) == BASE_OK;
 	if (!p->ok) {
-		doctor_say(p, "the TSC does not advance steadily");
+		doctor_say(p, "the " OS_COUNTER " does not advance steadily");
 		return;
 	}
 	doctor_say(p, "%.3f MHz; a stamp costs %.1f ns, CLOCK_MONOTONIC_RAW %.1f ns",
@@ -289,11 +290,11 @@ static const struct {
 	void (*probe)(struct session_probe *p);
 } probes[] = {
 	{{.name = "clock",
-		 .title = "time stamp counter",
+		 .title = OS_COUNTER_TITLE,
 		 .needed = true,
 		 .lost = "nothing can be recorded: stamps of different processors would not "
 			 "compare",
-		 .instead = "boot with clocksource=tsc, or use another machine"},
+		 .instead = OS_COUNTER_ADVICE},
 		probe_clock},
 	{{.name = "clock_cost",
 		 .title = "cost of a time stamp",

@@ -14,6 +14,7 @@
 #include "tally/events.h"
 #include "counter/slots.h"
 #include "ring/calls.h"
+#include "preload/processor.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -97,7 +98,7 @@ static PRELOAD_COLD void *find_real(unsigned function)
 				      function == CALLS_pthread_cond_timedwait ||
 				      function == CALLS_pthread_cond_signal ||
 				      function == CALLS_pthread_cond_broadcast
-			      ? preload_real_find_version(names[function], "GLIBC_2.3.2")
+			      ? preload_real_find_version(names[function], PRELOAD_VERSION_NOW)
 			      : dlsym(RTLD_NEXT, names[function]);
 	__atomic_store_n(&real[function], found, __ATOMIC_RELAXED);
 	context.busy--;
@@ -141,16 +142,12 @@ struct call {
  * stamps and takes no time. */
 PRELOAD_INLINE uint64_t begin_tsc(void)
 {
-	uint32_t low, high;
-	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high)::"memory");
-	return (uint64_t)high << 32 | low;
+	return processor_begin_ticks();
 }
 
 PRELOAD_INLINE uint64_t end_tsc(void)
 {
-	uint32_t low, high;
-	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high)::"memory");
-	return (uint64_t)high << 32 | low;
+	return processor_end_ticks();
 }
 
 /* The real function, between two stamps if this call is timed. Two copies of it: were the second
@@ -272,8 +269,8 @@ static bool calls_is_bpf_map(long fd)
 	path[n + digits] = '\0';
 	for (size_t i = digits; i-- > 0; fd /= 10)
 		path[n + i] = (char)('0' + fd % 10);
-	return preload_syscall(SYS_readlink, (long)path, (long)text, sizeof text, 0, 0, 0) ==
-		       (long)sizeof wanted - 1 &&
+	return preload_syscall(SYS_readlinkat, AT_FDCWD, (long)path, (long)text, sizeof text, 0,
+		       0) == (long)sizeof wanted - 1 &&
 	       !memcmp(text, wanted, sizeof wanted - 1);
 }
 
@@ -761,28 +758,16 @@ long calls_syscall_failed(long result)
  * syscall(number, a, b, c, d, e, f): counted, but for those that return twice or never (clone,
  * fork, vfork, exit, clone3), for which nothing of ours may lie on the stack.
  */
-PRELOAD_EXPORT __attribute__((naked)) void calls_syscall_function(void) __asm__("syscall");
-void calls_syscall_function(void)
-{
-	__asm__("leaq -56(%rdi), %rax\n\t" /* clone 56, fork 57, vfork 58, execve 59, exit 60 */
-		"cmpq $4, %rax\n\t"
-		"jbe 1f\n\t"
-		"cmpq $435, %rdi\n\t" /* clone3 */
-		"jne calls_syscall\n\t"
-		"1:\tmovq %rdi, %rax\n\t"
-		"movq %rsi, %rdi\n\t"
-		"movq %rdx, %rsi\n\t"
-		"movq %rcx, %rdx\n\t"
-		"movq %r8, %r10\n\t"
-		"movq %r9, %r8\n\t"
-		"movq 8(%rsp), %r9\n\t"
-		"syscall\n\t"
-		"cmpq $-4095, %rax\n\t"
-		"jae 2f\n\t"
-		"ret\n"
-		"2:\tmovq %rax, %rdi\n\t"
-		"jmp calls_syscall_failed\n\t");
-}
+#ifdef SYS_fork /* (64-bit ARM has clone only) */
+#define CALLS_NOT_FORK TRAMPOLINE_SYSCALL_NOT(SYS_fork) TRAMPOLINE_SYSCALL_NOT(SYS_vfork)
+#else
+#define CALLS_NOT_FORK ""
+#endif
+__asm__(TRAMPOLINE_BEGIN("syscall") TRAMPOLINE_SYSCALL_NOT(SYS_clone)
+		CALLS_NOT_FORK TRAMPOLINE_SYSCALL_NOT(SYS_execve) TRAMPOLINE_SYSCALL_NOT(SYS_exit)
+			TRAMPOLINE_SYSCALL_NOT(SYS_clone3) TRAMPOLINE_GO(
+				"calls_syscall") "9:\n" TRAMPOLINE_SYSCALL("calls_syscall_failed")
+				TRAMPOLINE_END("syscall"));
 
 /* ---- what the core of the recorder wraps itself ---------------------------------------------- */
 
@@ -833,7 +818,7 @@ LOCK(pthread_mutex_unlock, TIMING_often, preload_real_mutex_unlock, false)
 		call_end(&call, 0, r);                                                             \
 		return r;                                                                          \
 	}                                                                                          \
-	__asm__(".symver calls_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n");
+	PRELOAD_VERSION_IS_NOW(pthread_##name, calls_new_##name)
 COND(cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), (c, m), TIMING_waits)
 COND(cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until),
 	(c, m, until), TIMING_waits)

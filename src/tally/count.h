@@ -7,23 +7,14 @@
 #include "preload/real.h"
 #include "ring/tally.h"
 
-/* One instruction: a signal handler comes before or after it. */
-#define TALLY_ADD(counter, amount)                                                                 \
-	__asm__ volatile("addq %1, %0" : "+m"(counter) : "er"((uint64_t)(amount)) : "cc")
-#define TALLY_INC(counter)   __asm__ volatile("incq %0" : "+m"(counter) : : "cc")
-
-#define TALLY_INC32(counter) __asm__ volatile("incl %0" : "+m"(counter) : : "cc")
-#define TALLY_INC8(counter)  __asm__ volatile("incb %0" : "+m"(counter) : : "cc")
-#define TALLY_DEC8(counter)  __asm__ volatile("decb %0" : "+m"(counter) : : "cc")
+/* Not to be split: a signal handler comes before or after it. */
+#define TALLY_ADD(counter, amount) PROCESSOR_ADD(counter, amount)
+#define TALLY_INC(counter)         PROCESSOR_INC(counter)
+#define TALLY_INC32(counter)       PROCESSOR_INC32(counter)
+#define TALLY_INC8(counter)        PROCESSOR_INC8(counter)
+#define TALLY_DEC8(counter)        PROCESSOR_DEC8(counter)
 /* `now` in place of `was`, if that is still there; else `was` becomes what is. */
-#define TALLY_REPLACE(counter, was, now)                                                           \
-	({                                                                                         \
-		bool replaced_;                                                                    \
-		__asm__ volatile("cmpxchgq %3, %0"                                                 \
-				 : "+m"(counter), "+a"(was), "=@ccz"(replaced_)                    \
-				 : "r"((uint64_t)(now)));                                          \
-		replaced_;                                                                         \
-	})
+#define TALLY_REPLACE(counter, was, now) PROCESSOR_REPLACE(&(counter), &(was), (uint64_t)(now))
 
 PRELOAD_INLINE void tally_max(uint64_t *counter, uint64_t value)
 {

@@ -113,7 +113,7 @@ static void open_group(struct events_set *s, unsigned mode)
 			break;
 		s->page[mode][i] = map_page(fd);
 		good = s->page[mode][i] != NULL;
-		by_page = by_page && good && s->page[mode][i]->cap_user_rdpmc;
+		by_page = LONGPOLE_HAS_RDPMC && by_page && good && s->page[mode][i]->cap_user_rdpmc;
 		if (leader < 0)
 			leader = fd;
 		else

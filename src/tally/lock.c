@@ -309,9 +309,7 @@ static __attribute__((noinline)) void released(uintptr_t lock, uint64_t now_tsc)
 /* One more; true: it is this one's turn. One instruction, as all that counts. */
 PRELOAD_INLINE bool count(struct tally_tag *t)
 {
-	bool is_turn;
-	__asm__ volatile("decl %0" : "+m"(t->left), "=@ccz"(is_turn));
-	return PRELOAD_RARE(is_turn);
+	return PRELOAD_RARE(PROCESSOR_DEC32_IS_0(t->left));
 }
 
 /* The lock is held from now on, or from now_tsc. */

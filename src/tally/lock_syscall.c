@@ -3,4 +3,4 @@
  * (preload/sandbox.c). */
 #include "preload/syscall.h"
 
-PRELOAD_SYSCALL(tally_syscall, "")
+PRELOAD_SYSCALL(tally_syscall, "");

@@ -21,6 +21,7 @@
 #include "target.h"
 
 #include "longpole/annotate.h"
+#include "ring/processor.h"
 
 enum { ITEMS = 40, FAST_US = 2000, SLOW_US = 10000, POLL_US = 200 };
 enum { BY_FUTEX, BY_COND, BY_COND_UNDER_LOCK, BY_COND_IN_LOOP, BY_POLLING, BY_SEMAPHORE, BUILT_NR };
@@ -49,12 +50,7 @@ static void tell(bool puts)
 /* (as a run-time system of its own would: not through libc) */
 static void futex(int op, uint64_t value)
 {
-	register uint64_t timeout __asm__("r10") = 0;
-	long result = SYS_futex;
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(&units), "S"(op), "d"(value), "r"(timeout)
-			 : "rcx", "r11", "memory");
+	(void)processor_syscall(SYS_futex, (long)&units, op, (long)value, 0, 0, 0);
 }
 
 static void pass_by_futex(bool puts)

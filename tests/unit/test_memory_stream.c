@@ -5,6 +5,7 @@
 #include "memory/decode.h"
 #include "record/words.h"
 #include "ring/memory_encode.h"
+#include "ring/processor.h"
 #include "test.h"
 #include "trace/trace.h"
 
@@ -246,9 +247,8 @@ static void test_round_trip(void **state)
 	struct memory_decoder *d = memory_decoder_new(&t);
 	assert_non_null(d);
 	uint64_t seed = 88172645463325252u, copies = 0;
-	__builtin_cpu_init();
 	for (unsigned round = 0; round < 12; round++) {
-		struct target_encoder e = make_encoder(round % 2 && __builtin_cpu_supports("avx2"));
+		struct target_encoder e = make_encoder(round % 2 && processor_has_avx2());
 		for (unsigned again = 0; again < 2; again++) { /* a second chunk starts afresh */
 			size_t bytes = encode(&e, &seed, expected, nr);
 			assert_int_equal(memory_decoder_chunk(d, chunk, bytes, NULL), BASE_OK);

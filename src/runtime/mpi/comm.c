@@ -48,7 +48,7 @@ static long comm_parent_of(long pid, bool *ret_is_hydra)
 	memcpy(path + at, digits + n, sizeof digits - n);
 	at += sizeof digits - n;
 	memcpy(path + at, "/stat", 6);
-	long fd = preload_syscall(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	long fd = preload_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	long got =
 		fd < 0 ? fd : preload_syscall(SYS_read, fd, (long)text, sizeof text - 1, 0, 0, 0);
 	if (fd >= 0)

@@ -10,6 +10,7 @@
  * both sides of Fortran's interface, which calls C's. A program without MPI has paid one look at
  * each library's hash table.
  */
+#include "preload/processor.h"
 #include "preload/table.h"
 #include "runtime/mpi/mpi.h"
 
@@ -156,7 +157,7 @@ static bool mpi_is_library(const struct mpi_module *m)
 	return complete;
 }
 
-/* Handles that are addresses: where the program has its copy of the symbol (R_X86_64_COPY), else
+/* Handles that are addresses: where the program has its copy of the symbol (R_..._COPY), else
  * the library's. */
 static void mpi_look_for_handles(const struct mpi_module *m)
 {
@@ -224,8 +225,8 @@ static void mpi_patch(const struct mpi_module *m)
 		for (size_t i = 0; m->relocation[k] && i < m->nr_relocations[k]; i++) {
 			const ElfW(Rela) *r = &m->relocation[k][i];
 			unsigned type = ELF64_R_TYPE(r->r_info);
-			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
-				type != R_X86_64_64)
+			if (type != PRELOAD_RELOCATION_SLOT && type != PRELOAD_RELOCATION_DATA &&
+				type != PRELOAD_RELOCATION_WORD)
 				continue;
 			const ElfW(Sym) *s = &m->table.symbol[ELF64_R_SYM(r->r_info)];
 			mpi_function *wrapper =

@@ -77,7 +77,8 @@ static bool python_find_layout(const struct preload_table *table, struct python_
 	if (!version || !runtime)
 		return false;
 	const uint32_t number = (uint32_t)(*version >> 16);
-	return python_layout_of(number, ret) ||
+	/* (the table's offsets are x86-64's: locks have other sizes elsewhere) */
+	return (PROCESSOR_IS_X86_64 && python_layout_of(number, ret)) ||
 	       (number == PYTHON_SAYS_ITSELF && python_layout_published(runtime, ret));
 }
 

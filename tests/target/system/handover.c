@@ -78,7 +78,7 @@ static void make_channel(void)
 static void wait_ready(int set)
 {
 	struct epoll_event e;
-	target_must(syscall(SYS_epoll_wait, set, &e, 1, -1) == 1, "epoll_wait");
+	target_must(syscall(SYS_epoll_pwait, set, &e, 1, -1, NULL, 0) == 1, "epoll_wait");
 }
 
 static void ask_worker(void)
