@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NS_PER_S = 1000000000, CALIBRATE_TRIES = 64, STAMP_TRIES = 1000 };
+enum { NS_PER_S = 1000000000, CALIBRATE_TRIES = 64, STAMP_TRIES = 1000, COARSE_NS = 5 };
 
 static uint64_t time_of_libc(clockid_t id)
 {
@@ -95,6 +95,12 @@ uint64_t os_clock_stolen_ns(void)
 bool os_clock_much_stolen(uint64_t stolen_ns, uint64_t elapsed_ns)
 {
 	return stolen_ns > elapsed_ns / 100 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+uint64_t os_clock_coarse_tick_ns(const struct os_clock *c)
+{
+	const uint64_t tick_ns = c->tick_hz ? NS_PER_S / c->tick_hz : 0;
+	return tick_ns >= COARSE_NS ? tick_ns : 0;
 }
 
 uint32_t os_clock_stamp_ticks(void)

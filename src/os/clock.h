@@ -47,6 +47,10 @@ uint64_t os_time_ns(clockid_t id);
 /* Is the TSC the same and steady on every processor? *ret_why: static text, both ways. */
 bool os_clock_usable(const char **ret_why);
 
+/* Of a clock that is coarser than the stamps are apart (64-bit ARM's, mostly), its tick; 0: it is
+ * fine enough that nobody needs to know. */
+uint64_t os_clock_coarse_tick_ns(const struct os_clock *c);
+
 /* What a duration between two stamps has of the stamps themselves: the least, in ticks, of many
  * that have nothing in between. */
 uint32_t os_clock_stamp_ticks(void);

@@ -74,8 +74,7 @@ static PRELOAD_COLD int mutex_lock_wrapped(pthread_mutex_t *mutex, uintptr_t sit
  * registers. */
 PRELOAD_INLINE bool is_runtimes_mutex(const pthread_mutex_t *mutex, uintptr_t caller)
 {
-	return (PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex)) ||
-	       preload_is_java(caller);
+	return (preload_has_python() && preload_gil_is_mutex(mutex)) || preload_is_java(caller);
 }
 
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)

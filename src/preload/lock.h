@@ -42,7 +42,7 @@ PRELOAD_INLINE uint64_t preload_semaphore(const sem_t *semaphore)
 	} inside;
 	memcpy(&inside, semaphore, sizeof inside);
 	return preload_object(semaphore, TRACE_OBJECT_semaphore, inside.shared != 0) |
-	       (PRELOAD_RARE(preload_python.any) ? preload_python_life(semaphore) : 0);
+	       (preload_has_python() ? preload_python_life(semaphore) : 0);
 }
 
 /* Before glibc 2.3.2 it was no more than a pointer. (Where somebody else's functions come next they

@@ -14,6 +14,6 @@ const struct record_preload_side *longpole_meet(const struct record_target_side 
 	static struct record_preload_side own;
 	own = (struct record_preload_side){lock_stamps, longpole_heap_allocated};
 	preload_met = *target;
-	preload_fresh.direct = NULL;
+	preload_be_indirect();
 	return &own;
 }

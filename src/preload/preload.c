@@ -260,10 +260,12 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		preload_self_renew();
 		begin_image(head);
 	}
-	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any || preload_python.any ||
-					       preload_java.any || preload_mutex_is_wrapped
-				       ? NULL
-				       : head;
+	const struct ring_head *direct =
+		preload_met.is_stub || preload_runtimes.any || preload_has_python() ||
+				preload_has_java() || preload_mutex_is_wrapped
+			? NULL
+			: head;
+	__atomic_store_n(&preload_fresh.direct, direct, __ATOMIC_RELEASE);
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 	preload_thread_begin();
 	errno = saved_errno;
@@ -274,7 +276,7 @@ void preload_stop(void)
 {
 	if (preload_self->place)
 		preload_tally_end();
-	preload_fresh.direct = NULL;
+	preload_be_indirect();
 	__atomic_store_n(&preload_fresh.head, &nowhere, __ATOMIC_RELEASE);
 }
 
@@ -582,10 +584,12 @@ struct ring_head *preload_join(const char *ring)
 
 void preload_joined(struct ring_head *head)
 {
-	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any || preload_python.any ||
-					       preload_mutex_is_wrapped
-				       ? NULL
-				       : head;
+	const struct ring_head *direct = preload_met.is_stub || preload_runtimes.any ||
+							 preload_has_python() ||
+							 preload_mutex_is_wrapped
+						 ? NULL
+						 : head;
+	__atomic_store_n(&preload_fresh.direct, direct, __ATOMIC_RELEASE);
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 }
 

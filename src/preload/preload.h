@@ -270,7 +270,8 @@ void preload_leave(void);
 /* NOLINTNEXTLINE(misc-no-recursion): preload_attach() sets the head before it asks again */
 PRELOAD_INLINE bool preload_on(void)
 {
-	const struct ring_head *head = preload_fresh.head;
+	/* (acquire: what preload_attach() wrote before it set the head is in other words, too) */
+	const struct ring_head *head = __atomic_load_n(&preload_fresh.head, __ATOMIC_ACQUIRE);
 	if (PRELOAD_RARE(!head))
 		head = preload_attach();
 	return PRELOAD_LIKELY(__atomic_load_n(&head->recording, __ATOMIC_RELAXED));
@@ -280,7 +281,7 @@ PRELOAD_INLINE bool preload_on(void)
  * be recorded, or that the caller may be a stub. */
 PRELOAD_INLINE bool preload_surely_on(void)
 {
-	const struct ring_head *head = preload_fresh.direct;
+	const struct ring_head *head = __atomic_load_n(&preload_fresh.direct, __ATOMIC_ACQUIRE);
 	return PRELOAD_LIKELY(
 		head && __atomic_load_n(&head->recording, __ATOMIC_RELAXED) == RING_on);
 }
@@ -322,10 +323,28 @@ PRELOAD_INLINE bool preload_on_for(uintptr_t caller)
 	return preload_on() && !preload_is_runtime(caller);
 }
 
+/* The runtimes that were met. What is known of one was written before `any` was set: so this is
+ * read by acquire, which on x86-64 is a plain load. */
+PRELOAD_INLINE bool preload_has_python(void)
+{
+	return PRELOAD_RARE(__atomic_load_n(&preload_python.any, __ATOMIC_ACQUIRE));
+}
+
+PRELOAD_INLINE bool preload_has_java(void)
+{
+	return PRELOAD_RARE(__atomic_load_n(&preload_java.any, __ATOMIC_ACQUIRE));
+}
+
+/* From now on nobody records by the shortest way; what they are to see instead was written before. */
+PRELOAD_INLINE void preload_be_indirect(void)
+{
+	__atomic_store_n(&preload_fresh.direct, NULL, __ATOMIC_RELEASE);
+}
+
 /* Is it of a Java VM? */
 PRELOAD_INLINE bool preload_is_java(uintptr_t code)
 {
-	return PRELOAD_RARE(preload_java.any) && preload_java_is_own(code);
+	return preload_has_java() && preload_java_is_own(code);
 }
 
 /* `caller`, or what called the stub that it is in. Asked for before the real call: a signal's
@@ -334,7 +353,7 @@ PRELOAD_INLINE uintptr_t preload_site(uintptr_t caller)
 {
 	if (PRELOAD_RARE(preload_is_stub(caller)))
 		return preload_met.caller();
-	return PRELOAD_RARE(preload_python.any) ? preload_python_site(caller) : caller;
+	return preload_has_python() ? preload_python_site(caller) : caller;
 }
 
 PRELOAD_INLINE uint64_t preload_now(void)

@@ -28,8 +28,7 @@ static _Unwind_Reason_Code stack_visit(struct _Unwind_Context *context, void *ar
 	uint64_t address = _Unwind_GetIP(context);
 	if (!address || stack->nr_frames >= walk->depth_max)
 		return _URC_END_OF_STACK;
-	if (PRELOAD_RARE(preload_python.any) && stack->nr_frames > 0 &&
-		preload_python_is_own(address))
+	if (preload_has_python() && stack->nr_frames > 0 && preload_python_is_own(address))
 		return _URC_END_OF_STACK; /* the interpreter: its Python frames come next */
 	if ((stack->nr_frames > 0 || address == walk->site) && !preload_is_stub(address))
 		stack->frame[stack->nr_frames++] = address;
@@ -53,7 +52,7 @@ void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t dep
 	PRELOAD_BARRIER();
 	self->busy = 0;
 	errno = saved_errno;
-	if (PRELOAD_RARE(preload_python.any))
+	if (preload_has_python())
 		stack->nr_frames += preload_python_frames(
 			stack->frame + stack->nr_frames, walk.depth_max - stack->nr_frames);
 }

@@ -122,7 +122,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
 	preload_affinity_of_new(attributes, start->token);
 	start->routine.posix = routine;
-	start->site = PRELOAD_RARE(preload_java.any) ? preload_java_start(PRELOAD_CALLER) : 0;
+	start->site = preload_has_java() ? preload_java_start(PRELOAD_CALLER) : 0;
 	if (!start->site)
 		start->site = thread_site_of(routine, argument);
 	uint64_t before_tsc = preload_now();

@@ -16,7 +16,7 @@ static void wait_cond_begin(struct cond_call *call, uint64_t object, pthread_mut
 {
 	preload_made(object, site);
 	*call = (struct cond_call){object, preload_mutex(mutex), site};
-	if ((PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex)) || of_java)
+	if ((preload_has_python() && preload_gil_is_mutex(mutex)) || of_java)
 		call->mutex = 0;
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }
@@ -39,19 +39,19 @@ static void wait_cond_unwind(void *call)
 /* Of Python's global lock, and told. */
 PRELOAD_INLINE bool wait_is_gil(const volatile void *cond, uintptr_t caller)
 {
-	return PRELOAD_RARE(preload_python.any) && preload_gil_waits(cond, caller);
+	return preload_has_python() && preload_gil_waits(cond, caller);
 }
 
 PRELOAD_INLINE bool wakes_runtime(const volatile void *cond, uintptr_t caller)
 {
-	return (PRELOAD_RARE(preload_python.any) && preload_gil_signals(cond, caller)) ||
-	       (PRELOAD_RARE(preload_java.any) && preload_java_signals(cond, caller));
+	return (preload_has_python() && preload_gil_signals(cond, caller)) ||
+	       (preload_has_java() && preload_java_signals(cond, caller));
 }
 
 /* Of what a thread of Java's waits for. */
 PRELOAD_INLINE bool wait_is_java(const volatile void *cond, uintptr_t caller)
 {
-	return PRELOAD_RARE(preload_java.any) && preload_java_waits(cond, caller);
+	return preload_has_java() && preload_java_waits(cond, caller);
 }
 
 #define COND_WAIT(name, real, object_of, cond_type, mutex_type, parameters, arguments, timed_out)  \
@@ -73,7 +73,7 @@ PRELOAD_INLINE bool wait_is_java(const volatile void *cond, uintptr_t caller)
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \
 		wait_cond_end(&call, result == (timed_out) ? ETIMEDOUT : result);                  \
-		if (PRELOAD_RARE(preload_python.any))                                              \
+		if (preload_has_python())                                                          \
 			preload_gil_waited(cond);                                                  \
 		return result;                                                                     \
 	}
@@ -131,7 +131,7 @@ PRELOAD_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 {
 	int result = PRELOAD_REAL(sem_init)(semaphore, shared, value);
-	if (result == 0 && PRELOAD_RARE(preload_python.any))
+	if (result == 0 && preload_has_python())
 		preload_python_made(semaphore, PRELOAD_CALLER);
 	if (result == 0)
 		preload_made_note(
@@ -202,7 +202,7 @@ PRELOAD_EXPORT int sem_trywait(sem_t *semaphore)
 {
 	int result = PRELOAD_REAL(sem_trywait)(semaphore);
 	/* (Python asks so whether it has a lock itself, as often as it takes one.) */
-	if (preload_on() && (result == 0 || PRELOAD_LIKELY(!preload_python.any)))
+	if (preload_on() && (result == 0 || !preload_has_python()))
 		PRELOAD_RECORD(token_take, preload_semaphore(semaphore), result == 0, PRELOAD_SITE);
 	return result;
 }

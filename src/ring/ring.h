@@ -20,8 +20,17 @@
  * of its kind (table below). Blocks are zero when handed out; a writer reserves words by an
  * unlocked compare-and-exchange on its thread-local cursor (so a signal handler's record nests
  * correctly), fills words 1..n, and stores word 0 LAST: a reader stops at the first zero word.
- * x86-64 only: stores are seen in program order. Nothing here takes a lock, allocates, or makes a
- * system call.
+ * Nothing here takes a lock, allocates, or makes a system call.
+ *
+ * What orders it for the two sides, on processors that reorder stores, too (64-bit ARM):
+ * - Word 0 is stored by release and read by acquire: who sees it sees words 1..n.
+ * - A block's pid, tid, image ... are written before its state becomes ACTIVE, nr_words before it
+ *   becomes DONE, both by release; the session looks at the state by acquire first.
+ * - The session zeroes a block before it sets its bit by release; a writer takes the bit by an
+ *   acquire: it finds zeros, and its first word is not seen before them.
+ * - The head's tables and counts are written before `magic`, by release, and before a program is
+ *   started; `recording` is one word that nothing else depends on.
+ * - The cursor is the thread's own: only its signal handlers come between (processor.h).
  *
  * What a reader must expect:
  * - A signal handler's records lie behind the record that it interrupted, though some may be

@@ -86,8 +86,15 @@ static void probe_clock_cost(struct session_probe *p)
 		doctor_say(p, "the " OS_COUNTER " does not advance steadily");
 		return;
 	}
-	doctor_say(p, "%.3f MHz; a stamp costs %.1f ns, CLOCK_MONOTONIC_RAW %.1f ns",
-		(double)c.tick_hz / 1e6, (double)os_clock_ns(&c, best_ticks(false)) / COST_TIMES,
+	const uint64_t tick_ns = os_clock_coarse_tick_ns(&c);
+	char tick[96] = "";
+	if (tick_ns)
+		snprintf(tick, sizeof tick,
+			" (a tick is %llu ns: shorter holds are not told apart)",
+			(unsigned long long)tick_ns);
+	doctor_say(p, "%.3f MHz%s; a stamp costs %.1f ns, CLOCK_MONOTONIC_RAW %.1f ns",
+		(double)c.tick_hz / 1e6, tick,
+		(double)os_clock_ns(&c, best_ticks(false)) / COST_TIMES,
 		(double)os_clock_ns(&c, best_ticks(true)) / COST_TIMES);
 }
 

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 enum {
+	PAGE_BYTES = 4096, /* what the ring is laid out for (ring_blocks_offset()) */
 	CALIBRATE_NS = 20000000,
 	WARM_NS = 2000000, /* of a look, to get memory that the program will need */
 	PAIR_EVERY_NS = 5000000,
@@ -242,6 +243,11 @@ static enum base_status session_set_up(struct session *s, char program[PATH_MAX]
 	enum base_status status;
 	if (!os_clock_usable(&why))
 		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
+	if (sysconf(_SC_PAGESIZE) != PAGE_BYTES) /* (64-bit ARM has others, too) */
+		return base_fail(s->err, BASE_ERR_ENV,
+			"this kernel's pages are of %ld bytes: only pages of %d can be recorded "
+			"with",
+			sysconf(_SC_PAGESIZE), PAGE_BYTES);
 	os_clock_start(&s->clock);
 	status = s->has_program ? set_up_program(s, program, &s->preload) : take_signals(s);
 	if (status != BASE_OK)
@@ -731,6 +737,7 @@ static void session_count_all(struct session *s)
 {
 	const struct record_converter *c = &s->converter;
 	struct session_result *res = s->result;
+	session_count(s, TRACE_DIAG_clock_tick_ns, os_clock_coarse_tick_ns(&s->clock));
 	/* (which are told by themselves) */
 	uint64_t unsuited =
 		s->has_program ? __atomic_load_n(&s->ring.head->unsuited, __ATOMIC_RELAXED) : 0;

@@ -3,6 +3,7 @@
  * full disk, what is left behind. */
 #include "session/doctor.h"
 #include "base/installed.h"
+#include "os/processor.h"
 #include "ring/ring.h"
 #include "session/session.h"
 #include "test.h"
@@ -312,7 +313,8 @@ static void test_static_program(void **state)
 {
 	char path[] = "/tmp/longpole-static-XXXXXX";
 	int fd = mkstemp(path);
-	unsigned char elf[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 2, [18] = 62, [54] = 56};
+	unsigned char elf[64] = {
+		0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 2, [18] = OS_MACHINE, [54] = 56};
 	(void)state;
 	assert_int_equal(write(fd, elf, sizeof elf), sizeof elf);
 	fchmod(fd, 0700);

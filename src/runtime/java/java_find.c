@@ -122,7 +122,7 @@ static void java_find_natives(const struct preload_table *table)
 void preload_java_meets(const struct dl_phdr_info *info)
 {
 	struct preload_table table;
-	if (preload_java.any || !info->dlpi_name || !strstr(info->dlpi_name, "libjvm") ||
+	if (preload_has_java() || !info->dlpi_name || !strstr(info->dlpi_name, "libjvm") ||
 		!preload_table_of(info, &table))
 		return;
 	const void *create = preload_definition(&table, "JNI_CreateJavaVM");
@@ -136,7 +136,7 @@ void preload_java_meets(const struct dl_phdr_info *info)
 		    (uintptr_t)(void *)java_create))
 		return;
 	__atomic_store_n(&preload_java.any, true, __ATOMIC_RELEASE);
-	preload_fresh.direct = NULL; /* the VM's own mutexes are to be told apart */
+	preload_be_indirect(); /* the VM's own mutexes are to be told apart */
 }
 
 #endif

@@ -74,7 +74,7 @@ static void note_runtime(uintptr_t address)
 		&preload_runtimes.at[i].nr_bytes, module.end - module.begin, __ATOMIC_RELEASE);
 	/* mutexes are to ask who takes them */
 	__atomic_store_n(&preload_runtimes.any, true, __ATOMIC_RELEASE);
-	__atomic_store_n(&preload_fresh.direct, NULL, __ATOMIC_RELEASE);
+	preload_be_indirect();
 }
 
 /* ---- whose tool ------------------------------------------------------------------------------ */

@@ -86,7 +86,7 @@ static bool python_find_layout(const struct preload_table *table, struct python_
 void preload_python_meets(const struct dl_phdr_info *info)
 {
 	struct preload_table table;
-	if (preload_python.any) {
+	if (preload_has_python()) {
 		if (info->dlpi_name && strstr(info->dlpi_name, "/lib-dynload/"))
 			python_add_module(info);
 		return;
@@ -96,7 +96,7 @@ void preload_python_meets(const struct dl_phdr_info *info)
 	python_found.runtime = (uintptr_t)preload_definition(&table, "_PyRuntime");
 	python_add_module(info);
 	__atomic_store_n(&preload_python.any, true, __ATOMIC_RELEASE);
-	preload_fresh.direct = NULL; /* the global lock's mutexes are to be told apart */
+	preload_be_indirect(); /* the global lock's mutexes are to be told apart */
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
