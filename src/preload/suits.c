@@ -139,7 +139,8 @@ static bool suits_find_in_path(const char *file, char path[PATH_MAX])
 			path[n] = '/';
 			for (size_t i = 0; i <= length; i++)
 				path[(n ? n + 1 : 0) + i] = file[i];
-			if (preload_syscall(SYS_faccessat, AT_FDCWD, (long)path, 1 /* X_OK */, 0, 0, 0) == 0)
+			if (preload_syscall(SYS_faccessat, AT_FDCWD, (long)path, 1 /* X_OK */, 0, 0,
+				    0) == 0)
 				return true;
 		}
 		from += n;
@@ -155,8 +156,8 @@ bool preload_exec_suits(int directory, const char *file, bool is_searched)
 	bool has_slash = false;
 	if (preload_sandbox.no_calls)
 		return true;
-	if (preload_syscall(SYS_faccessat, AT_FDCWD, (long)preload_env_library(), 4 /* R_OK */, 0,
-		    0, 0))
+	if (preload_syscall(
+		    SYS_faccessat, AT_FDCWD, (long)preload_env_library(), 4 /* R_OK */, 0, 0, 0))
 		return false;
 	for (const char *at = file; at && *at; at++)
 		has_slash |= *at == '/';
