@@ -67,6 +67,7 @@ static bool suits_elf(int fd, const Elf64_Ehdr *head)
 			(long)(nr * sizeof *segment))
 		return true;
 	for (size_t i = 0; i < nr; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): read */
 		if (segment[i].p_type == PT_INTERP && !suits_loader(fd, &segment[i]))
 			return false;
 	return !preload_exec_is_sanitized(fd, segment, nr);
