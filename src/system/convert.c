@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert.c - one record, or none, of each event of the kernel. */
 #include "system/convert.h"
+#include "ring/processor.h"
 #include "os/clock.h"
 #include "system/full.h"
 #include "system/kernel_names.h"
@@ -270,6 +271,10 @@ enum base_status system_kernel_open(
 {
 	*k = (struct system_kernel){
 		.level = o->level, .own_pid = (uint32_t)getpid(), .alone = o->alone};
+	if (o->level == SYSTEM_LEVEL_full && !PROCESSOR_IS_X86_64)
+		return base_fail(err, BASE_ERR_ENV,
+			"--full needs a 64-bit x86 machine: it names system calls by that "
+			"one's numbers (--system without it works here)");
 	if (o->level == SYSTEM_LEVEL_full)
 		(void)system_kernel_is_tick(k, 0); /* reading all names takes a while: not later */
 	enum base_status status =
