@@ -203,7 +203,7 @@ test_noc_closed() {
 	expect 2 longpole noc closed run.2 on=mesh
 	has err 'for 2 nodes'
 	expect 2 longpole noc closed run.2 on=ring,mesh
-	has err "on= names 'mesh'" 'ring, ideal'
+	has err "on= has no 'mesh'" 'ring, ideal'
 	expect 0 longpole noc closed run.2 on=ideal
 	has out 'Nothing was predicted' 'the graph is the base run, to the cycle'
 	! grep -q 'misses the execution time' out || fail "$(head -1 out)"

@@ -89,7 +89,8 @@ test_recover_waits_for_who_asks() {
 	killed 0.4 ./counted 12000
 	second=$id
 	expect 0 longpole recover
-	has out "$first  ./counted 24000, cut off at" "$second  ./counted 12000, cut off at" "longpole recover --remove $first"
+	tr -s '\n ' ' ' <out >words
+	has words "$first ./counted 24000, cut off at" "$second ./counted 12000, cut off at" "longpole recover --remove $first"
 	expect 0 longpole recover --json
 	is_json out '.schema == "longpole/recover/1"'
 	is_json out "[.result.left[] | select(.id == \"$first\")][0] | .trace_is_there == false and (.program_runs | not) and .refused == \"\""
@@ -97,7 +98,7 @@ test_recover_waits_for_who_asks() {
 	is_json out '.result.records_from_memory > 24000'
 	[[ $(longpole dump cut.lpt | grep -c ' lock_acquire ') == 12000 ]] || fail 'the second is not its own'
 	expect 0 longpole recover "$first"
-	has out "cut.lpt.$first: "
+	has out "cut.lpt.$first:"
 	[[ $(longpole dump "cut.lpt.$first" | grep -c ' lock_acquire ') == 24000 ]] || fail 'the first is not its own'
 	[[ $(longpole dump cut.lpt | grep -c ' lock_acquire ') == 12000 ]] || fail 'the first took the name of the second'
 	expect 2 longpole recover "$first"
