@@ -46,7 +46,7 @@ refused() { # COMMAND PROGRAM
 	[[ ! -s out ]] || echo "$1: the program ran"
 	grep -q 'was built with .*Sanitizer' err || echo "$1: does not say why"
 }
-# Whom the program executes runs as alone, uncounted, and is told; so does who comes after it, counted.
+# Whom the program executes runs as alone, without our libraries, and is told; so does who comes after it, counted.
 left_out() { # PROGRAM
 	local way
 	printf '#!%s\n' "$PWD/${1#./}" >script
@@ -54,7 +54,7 @@ left_out() { # PROGRAM
 	for way in "$1; true" "sh -c '$1; true'; true" "./script; true" "env $1" "PATH=. exec ${1#./}"; do
 		"$LONGPOLE" calls -q -o c.lpt -- sh -c "$way" >out 2>err || echo "calls sh -c '$way': exit status $?"
 		grep -qxF "$(cat alone)" out || echo "calls sh -c '$way': says something else"
-		"$LONGPOLE" calls c.lpt 2>/dev/null | grep -q '1 program ran uncounted' || echo "calls sh -c '$way': not told"
+		"$LONGPOLE" calls c.lpt 2>/dev/null | grep -q '1 program ran without being recorded' || echo "calls sh -c '$way': not told"
 	done
 	refused calls ./script
 }

@@ -107,7 +107,8 @@ static void who_works_when_all_is_cut(void **state)
 		const bool sleeps = how & 1, handles = how & 2, waits = how & 4;
 		struct bench b;
 		cut(&b, sleeps, handles, waits, 2);
-		assert_float_equal(on_path_of(&b, "crunch", "running"), waits ? 0 : 700 - 15, 1e-6);
+		assert_float_equal(
+			on_path_of(&b, "crunch", "running"), (waits ? 0 : 700 - 15), 1e-6);
 		finish(&b);
 	}
 	struct bench b;
