@@ -28,6 +28,10 @@ enum {
 	 * processor, which saw it as it was when it left that. */
 	PYTHON_NEAR_NS = 10000000,
 	PYTHON_NEAR_LEAVING_NS = 300000,
+	/* Whoever looks may take the processor of the thread that it looks at: it left so shortly
+	 * before. If the look began when its time had come, that is as good as at a running one. */
+	PYTHON_TAKES_NS = 150000,
+	PYTHON_LATE_NS = 200000,
 	PYTHON_TRIES = 3,
 	PYTHON_MAPS_BYTES = 1 << 20,
 	PYTHON_FAILED_MAX = 100, /* looks in a row that saw nothing that could be read */
@@ -50,6 +54,7 @@ struct python_look {
 	uint64_t time_ns; /* when the frames were so */
 	uint32_t pid, tid, nr;
 	bool is_leaving;
+	bool is_on_time;     /* the clock decided when it came, not the scheduler */
 	uint64_t begin, end; /* the interpreter's file */
 	uint64_t place[PYTHON_FRAMES];
 };
@@ -297,8 +302,10 @@ static void *python_looker(void *argument)
 	 * program runs, not when it has been made to stop. */
 	const struct sched_param normal = {0};
 	(void)sched_setscheduler(0, SCHED_OTHER, &normal);
+	uint64_t due_ns = 0;
 	while (!python_stops(p)) {
 		const uint64_t begin_ns = os_time_ns(CLOCK_MONOTONIC);
+		p->now.is_on_time = begin_ns < due_ns + PYTHON_LATE_NS;
 		for (size_t i = 0; python_take_process(p, i, &process) && !python_stops(p); i++) {
 			const bool is_read = python_look_at(p, &process);
 			python_put_look(p, &process, is_read);
@@ -307,6 +314,7 @@ static void *python_looker(void *argument)
 		const uint64_t wait_ns = rest_ns > p->period_ns ? rest_ns : p->period_ns;
 		const struct timespec wait = {.tv_sec = (time_t)(wait_ns / 1000000000u),
 			.tv_nsec = (long)(wait_ns % 1000000000u)};
+		due_ns = os_time_ns(CLOCK_MONOTONIC) + wait_ns;
 		nanosleep(&wait, NULL);
 	}
 	return NULL;
@@ -342,8 +350,9 @@ static void python_switched(void *ctx, uint32_t tid, uint64_t time_ns, bool in)
 				break;
 			if (look->tid != tid || look->time_ns > time_ns)
 				continue;
+			look->is_leaving =
+				!look->is_on_time || look->time_ns - left_ns > PYTHON_TAKES_NS;
 			look->time_ns = left_ns;
-			look->is_leaving = true;
 		}
 	pthread_mutex_unlock(&p->lock);
 }
