@@ -221,6 +221,16 @@ static void begin_image(struct ring_head *head)
 	__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
 }
 
+/* The shortest way to record is for those whom nothing stands between: no stub, no runtime, no
+ * mutex functions of somebody else. */
+static void preload_set_direct(struct ring_head *head)
+{
+	const bool is_between = preload_met.is_stub || preload_runtimes.any ||
+				preload_has_python() || preload_has_java() ||
+				preload_mutex_is_wrapped;
+	__atomic_store_n(&preload_fresh.direct, is_between ? NULL : head, __ATOMIC_RELEASE);
+}
+
 /*
  * Called by whoever comes first: our constructor, a wrapper in another library's constructor, or a
  * fork's child. Others see `nowhere` in the meantime, as do the functions that are called from here
@@ -260,12 +270,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		preload_self_renew();
 		begin_image(head);
 	}
-	const struct ring_head *direct =
-		preload_met.is_stub || preload_runtimes.any || preload_has_python() ||
-				preload_has_java() || preload_mutex_is_wrapped
-			? NULL
-			: head;
-	__atomic_store_n(&preload_fresh.direct, direct, __ATOMIC_RELEASE);
+	preload_set_direct(head);
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 	preload_thread_begin();
 	errno = saved_errno;
@@ -584,12 +589,7 @@ struct ring_head *preload_join(const char *ring)
 
 void preload_joined(struct ring_head *head)
 {
-	const struct ring_head *direct = preload_met.is_stub || preload_runtimes.any ||
-							 preload_has_python() ||
-							 preload_mutex_is_wrapped
-						 ? NULL
-						 : head;
-	__atomic_store_n(&preload_fresh.direct, direct, __ATOMIC_RELEASE);
+	preload_set_direct(head);
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 }
 
