@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target.c - the runtime library of rewritten programs: modules, threads, buffers, chunks. */
 #include "ring/handover.h"
+#include "ring/processor.h"
 #include "target/target.h"
 
 #include <dlfcn.h>
@@ -58,15 +59,7 @@ static struct {
 
 long longpole_target_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
+	return processor_syscall(number, a, b, c, d, e, f);
 }
 
 static void *map(size_t bytes, long flags)
