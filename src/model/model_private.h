@@ -701,7 +701,7 @@ struct model_whole {
 	uint32_t root_process; /* image that the user started; 0: not yet */
 	uint64_t root_pid;
 	bool is_merged, wait_all;
-	/* Who was at work in the process that was cut short last (cut_short.c). */
+	/* Whoever was at work in the process that was cut short last (cut_short.c). */
 	uint32_t cut_actor;
 	uint64_t cut_ns; /* 0: none was */
 };

@@ -168,8 +168,8 @@ seen_computing() {
 		} END { print of ? seen / of : 0 }' dump.txt
 }
 
-# Who computes is said of Python's functions: as much as they take by the clock, in the first thread, in a fork's child, in a C function that
-# Python calls.
+# What computes belongs to Python's functions, as much as they take by the clock: in the first thread, in a fork's child, and in a C function
+# that Python calls.
 test_python_computing() {
 	local burn light
 	need_python
