@@ -26,6 +26,7 @@ enum {
 	ERESTARTNOINTR = 513,
 	ERESTARTNOHAND = 514,
 	ERESTART_RESTARTBLOCK = 516,
+	USER_CODE = 0x33, /* the code segment of 64-bit programs */
 };
 #define MAGIC_BEGIN 0x46505853u
 #define MAGIC_END   0x46505845u
@@ -54,6 +55,17 @@ struct frame { /* struct rt_sigframe */
 	uint8_t info[128];
 };
 _Static_assert(sizeof(struct frame) == 440, "as the kernel's");
+
+/* Does a signal's frame begin there? Its restorer alone is no sign: sigaction() leaves it on the stack, too. */
+bool inject_is_frame(const void *at, size_t bytes, uint64_t restorer)
+{
+	struct frame frame;
+	if (bytes < sizeof frame)
+		return false;
+	memcpy(&frame, at, sizeof frame);
+	return frame.restorer == restorer && frame.context.cs == USER_CODE &&
+	       frame.context.vectors % 16 == 0;
+}
 
 static bool frame_was_interrupted(const struct user_regs_struct *r)
 {

@@ -48,6 +48,8 @@ struct inject_state { /* of a stopped thread */
  * A system call that was interrupted is made again. */
 size_t inject_frame(const struct inject_state *s, uint64_t restorer, uint8_t *to, size_t size,
 	uint64_t *ret_at);
+/* Does such a frame, of anybody's, begin there? What is not whole in `bytes` is none. */
+bool inject_is_frame(const void *at, size_t bytes, uint64_t restorer);
 /* The registers of a call of `function` with that frame as its caller. */
 struct user_regs_struct inject_registers(const struct inject_state *s, uint64_t frame,
 	uint64_t function, const uint64_t argument[6]);

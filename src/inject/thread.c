@@ -77,7 +77,7 @@ static bool thread_has_stack(const struct inject_memory *m, uint64_t sp)
 	if (!inject_read(m, sp, word, bytes))
 		return false;
 	for (size_t i = 0; i < bytes / 8; i++)
-		if (word[i] == m->restorer)
+		if (inject_is_frame(word + i, bytes - i * 8, m->restorer))
 			return false;
 	return true;
 }
