@@ -4,6 +4,8 @@
 #define LONGPOLE_INJECT_PRIVATE_H
 
 #include "inject/inject.h"
+#include "os/proc.h"
+#include "symbol/unwind.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -61,6 +63,25 @@ bool inject_is_delicate_call(uint64_t number);
 /* The call that libc makes at `pc`, where the kernel only says that it goes on (restart_syscall). */
 uint64_t inject_number_at(const struct inject_memory *m, uint64_t pc);
 bool inject_is_safe_call(uint64_t number, const uint64_t argument[6]);
+
+/* ---- code.c: where a thread that computes stands ----------------------------------------------- */
+
+struct code_map;
+struct inject_code {
+	const struct inject_memory *memory; /* borrowed */
+	struct code_map *map;               /* those that were met */
+	size_t nr, capacity;
+	uint8_t *stack;
+	struct symbol_frame_state state;
+};
+/* False: no memory. */
+bool inject_code_init(struct inject_code *c, const struct inject_memory *m) BASE_MUST_CHECK;
+void inject_code_fini(struct inject_code *c);
+/* Copies the stack of a thread that stands still. False: it has none that is known. */
+bool inject_code_take(struct inject_code *c, const struct user_regs_struct *r) BASE_MUST_CHECK;
+/* Is all that it was in the middle of the program's own, nothing libc's, the loader's or an allocator's? The thread may
+ * run again meanwhile. What was met once costs little the next time. */
+bool inject_code_is_own(struct inject_code *c);
 
 /* ---- thread.c: one thread, stopped and led somewhere else -------------------------------------- */
 

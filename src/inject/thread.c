@@ -28,8 +28,9 @@ enum {
 	ROOM_BYTES = 64 * 1024, /* of the stack below it */
 	LOOK_BYTES = 32 * 1024, /* ... above it, for frames of signals */
 	NAP_NS = 1000000,
-	ANSWER_NS = 1000000000, /* it must have come to the next stop */
-	SEARCH_NS = 2000000000, /* for a thread at a safe point */
+	ANSWER_NS = 1000000000,   /* it must have come to the next stop */
+	SEARCH_NS = 2000000000,   /* for a thread at a safe point */
+	COMPUTING_NS = 100000000, /* of it for one that sleeps alone */
 	SEARCH_NAP_NS = 3000000,
 	FRAME_BYTES_MAX = 32 * 1024,
 	SYSCALL_STOP = SIGTRAP | 0x80,
@@ -227,6 +228,47 @@ static bool thread_try(struct inject_thread *t, const struct thread_sleep *s, in
 	return false;
 }
 
+static void thread_let_go(struct inject_thread *t)
+{
+	/* (one that runs is to be stopped before it can be left) */
+	if (ptrace(PTRACE_DETACH, t->tid, 0, 0) && errno == ESRCH &&
+		thread_interrupt(t->tid, false))
+		(void)ptrace(PTRACE_DETACH, t->tid, 0, 0);
+	t->stopped_ns += thread_now_ns() - t->begin_ns;
+	t->gone = true;
+}
+
+/* Stopped where it computes, in no system call? */
+static bool thread_stop_computing(struct inject_thread *t, struct inject_code *c)
+{
+	if (ptrace(PTRACE_SEIZE, t->tid, 0, PTRACE_O_TRACESYSGOOD))
+		return false;
+	t->begin_ns = thread_now_ns();
+	if (thread_interrupt(t->tid, false) && thread_get_state(t->tid, &t->state) &&
+		(int64_t)t->state.regs.orig_rax < 0 && t->state.regs.cs == 0x33 &&
+		thread_has_stack(t->memory, t->state.regs.rsp) &&
+		inject_code_take(c, &t->state.regs))
+		return true;
+	thread_let_go(t);
+	return false;
+}
+
+/* It is looked at twice: first, while it goes on, files are read that tell how its stack is unwound. */
+static bool thread_try_computing(struct inject_thread *t, struct inject_code *c)
+{
+	if (!thread_stop_computing(t, c))
+		return false;
+	thread_let_go(t);
+	if (!inject_code_is_own(c) || !thread_stop_computing(t, c))
+		return false;
+	t->gone = false;
+	t->state.number = UINT64_MAX;
+	if (inject_code_is_own(c) && thread_put_frame(t))
+		return true;
+	thread_let_go(t);
+	return false;
+}
+
 static enum base_status thread_refused(pid_t pid, int why, struct base_err *err)
 {
 	char text[16] = "";
@@ -244,38 +286,63 @@ static enum base_status thread_refused(pid_t pid, int why, struct base_err *err)
 	return base_fail_errno(err, why, "may not attach to process %d", (int)pid);
 }
 
-enum base_status inject_thread_stop(
-	struct inject_thread *t, const struct inject_memory *m, struct base_err *err)
+/* How those are looked for that may be led away, the best first. */
+enum thread_search { SEARCH_ASLEEP, SEARCH_DELICATE, SEARCH_COMPUTING };
+
+static bool thread_try_any(
+	struct inject_thread *t, enum thread_search how, struct inject_code *c, int *ret_errno)
+{
+	struct thread_sleep s;
+	if (thread_sleeps(t->memory->pid, t->tid, &s))
+		return thread_is_safe(t->memory, &s) &&
+		       (how >= SEARCH_DELICATE || !inject_is_delicate_call(s.number)) &&
+		       thread_try(t, &s, ret_errno);
+	return how >= SEARCH_COMPUTING && thread_try_computing(t, c);
+}
+
+static enum base_status thread_search(struct inject_thread *t, const struct inject_memory *m,
+	struct inject_code *c, struct base_err *err)
 {
 	uint64_t begin_ns = thread_now_ns();
 	pid_t tid[TASKS_MAX];
 	int why = 0;
-	bool also_delicate = false; /* at first those that are easily let go */
+	enum thread_search how = SEARCH_ASLEEP;
 	do {
 		size_t nr = os_list_tasks(m->pid, tid, TASKS_MAX);
 		if (!nr)
 			return base_fail(err, BASE_ERR_ENV, "process %d has ended", (int)m->pid);
 		for (size_t i = 0; i < nr; i++) {
-			struct thread_sleep s;
-			if (!thread_sleeps(m->pid, tid[i], &s) || !thread_is_safe(m, &s) ||
-				(!also_delicate && inject_is_delicate_call(s.number)))
-				continue;
 			uint64_t stopped_ns = t->stopped_ns;
 			*t = (struct inject_thread){
 				.memory = m, .tid = tid[i], .stopped_ns = stopped_ns};
-			if (thread_try(t, &s, &why))
+			if (thread_try_any(t, how, c, &why))
 				return BASE_OK;
 			if (why && why != ESRCH)
 				return thread_refused(m->pid, why, err);
 		}
-		also_delicate = true;
+		how = thread_now_ns() - begin_ns < COMPUTING_NS ? SEARCH_DELICATE
+								: SEARCH_COMPUTING;
 		thread_nap(SEARCH_NAP_NS);
 	} while (thread_now_ns() - begin_ns < SEARCH_NS);
 	return base_fail(err, BASE_ERR_ENV,
-		"within 2 s no thread of process %d slept where another one can be begun (in a "
-		"read, poll or sleep, or for a condition, thread or process). Try again, or start "
-		"the program with longpole record",
+		"within 2 s no thread of process %d was where another one can be begun: asleep (in "
+		"a read, "
+		"poll or sleep, or for a condition, thread or process), or in code of its own. Try "
+		"again, or "
+		"start the program with longpole record",
 		(int)m->pid);
+}
+
+enum base_status inject_thread_stop(
+	struct inject_thread *t, const struct inject_memory *m, struct base_err *err)
+{
+	struct inject_code c;
+	enum base_status status =
+		inject_code_init(&c, m)
+			? thread_search(t, m, &c, err)
+			: base_fail(err, BASE_ERR_NOMEM, "no memory to look into a process");
+	inject_code_fini(&c);
+	return status;
 }
 
 /* ---- led somewhere else ----------------------------------------------------------------------- */
@@ -312,16 +379,6 @@ static bool thread_sleeps_on(const struct inject_thread *t)
 {
 	enum { RESTART_BLOCK = -516 };
 	return (int64_t)t->state.regs.rax == RESTART_BLOCK && t->state.regs.orig_rax != SYS_futex;
-}
-
-static void thread_let_go(struct inject_thread *t)
-{
-	/* (one that runs is to be stopped before it can be left) */
-	if (ptrace(PTRACE_DETACH, t->tid, 0, 0) && errno == ESRCH &&
-		thread_interrupt(t->tid, false))
-		(void)ptrace(PTRACE_DETACH, t->tid, 0, 0);
-	t->stopped_ns += thread_now_ns() - t->begin_ns;
-	t->gone = true;
 }
 
 /* It returns by itself, through the frame, or stops before that. */

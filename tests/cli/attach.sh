@@ -250,12 +250,59 @@ time.sleep(5)' & pid=$!
 	sleep 0.5
 	refused 'filter of system calls' $pid
 	kill $pid
-	printf 'int main(void) { for (;;) ; }' >busy.c
-	gcc busy.c -o busy
-	./busy & pid=$!
+	cat >below.c <<'PROGRAM'
+#include <stdlib.h>
+static int forever(const void *a, const void *b)
+{
+	for (;;)
+		__asm__ volatile("" : : "r"(a), "r"(b));
+	return 0;
+}
+int main(void) { char two[2] = ""; qsort(two, 2, 1, forever); }
+PROGRAM
+	gcc below.c -o below
+	./below & pid=$!
 	refused 'no thread of process' $pid
-	kill -0 $pid || fail 'the busy program has ended'
+	kill -0 $pid || fail 'the program has ended'
 	kill $pid
+}
+
+# One thread, never in a call of the kernel: joined again and again, its recorder killed or not, it computes what it would alone.
+test_attach_to_what_only_computes() {
+	cat >busy.c <<'PROGRAM'
+#include <signal.h>
+#include <stdio.h>
+static volatile sig_atomic_t stop;
+static void on_term(int signal) { stop = signal; }
+static unsigned long long a = 1, b;
+#define STEPS(n) for (unsigned i = 0; i < n; i++) { a = a * 6364136223846793005u + 1; b ^= a >> 32; }
+__attribute__((noinline)) void much(void) { STEPS(3000000) }
+__attribute__((noinline)) void little(void) { STEPS(1000000) }
+int main(void)
+{
+	unsigned long long n = 0, a_here, b_here;
+	signal(SIGTERM, on_term);
+	for (; !stop; n++) { much(); little(); }
+	a_here = a, b_here = b, a = 1, b = 0;
+	for (; n; n--)
+		STEPS(4000000)
+	puts(a == a_here && b == b_here ? "right" : "wrong");
+	return 9;
+}
+PROGRAM
+	cc -O1 -g busy.c -o steady || fail 'busy.c does not build'
+	./steady >said 2>&1 &
+	steady=$!
+	for _ in {1..8}; do
+		{ timeout -s KILL "0.$((RANDOM % 4 + 1))$((RANDOM % 10))" longpole record -q -p "$steady" -o killed.lpt >out 2>err; } 2>/dev/null
+		grep -q ptrace_scope err && skip "$(head -1 err)"
+	done
+	sleep 0.2
+	attached --for=2s -o a.lpt
+	ends_well
+	expect 0 longpole report a.lpt
+	grep -qE '^The long pole is computing, [67][0-9] % of it in much, [23][0-9] % of it in little' out ||
+		fail "$(grep 'long pole is' out)"
 }
 
 test_attach_options() {

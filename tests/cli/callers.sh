@@ -4,7 +4,7 @@
 
 # sampled_callers - a trace of tests/target/callers in $work/callers.lpt, made once.
 sampled_callers() {
-	[[ -s $work/callers.lpt ]] || expect 0 longpole record -q -o "$work/callers.lpt" "$LONGPOLE_BUILD/tests/target/callers"
+	once "$work/callers.lpt" expect 0 longpole record -q -o "$work/callers.lpt" "$LONGPOLE_BUILD/tests/target/callers" || exit
 	longpole dump -k sample "$work/callers.lpt" | grep -w leaf >samples || skip "this kernel gave no samples"
 	[[ $(uname -m) == x86_64 ]] || skip "callers are found by frame pointers here"
 }

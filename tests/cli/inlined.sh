@@ -6,7 +6,7 @@
 recorded() {
 	local program=$LONGPOLE_BUILD/tests/target/cxx_inlined
 	[[ -x $program ]] || skip "no C++ compiler when this was built"
-	[[ -s $work/inlined.lpt ]] || expect 0 longpole record -q -o "$work/inlined.lpt" "$program"
+	once "$work/inlined.lpt" expect 0 longpole record -q -o "$work/inlined.lpt" "$program" || exit
 }
 
 # Every place of the program: the same frames, files and lines as addr2line's, which is asked for the

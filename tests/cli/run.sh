@@ -3,8 +3,11 @@
 # run.sh [PATTERN...] - the command line: every function test_* of the *.sh files here (or those that match, as in noc*), each in an
 # empty directory.
 #
-# Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. In a test, `fail WHY` and `skip REASON` end it.
-# $trace is a recording of tests/target/lock_ladder, made once.
+# Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`, and how long each took to standard error. In a test, `fail WHY` and
+# `skip REASON` end it. $trace is a recording of tests/target/lock_ladder, made once.
+#
+# Without a PATTERN, as many tests run at a time as there are processors; those that are named, and those that say `as_root` and so may
+# watch the whole machine, run one after the other.
 #
 # What is tested is an installed copy (../installed/tree.sh), by another user than root, but for tests that say `as_root`. With LONGPOLE set
 # to another program than the build's, it is that one, by whoever we are.
@@ -55,11 +58,11 @@ trace=$work/ladder.lpt
 export trace
 
 fail() {
-	printf '%s' "$*" >"$work/why"
+	printf '%s' "$*" >"$test_dir.why"
 	exit 1
 }
 skip() {
-	printf '%s' "$*" >"$work/why"
+	printf '%s' "$*" >"$test_dir.why"
 	exit 77
 }
 # In a test: root is wanted, if we can be. (run.sh reads it before.)
@@ -72,6 +75,12 @@ expect() {
 	((got == want)) && return
 	cat err >&2
 	fail "exit status $got instead of $want: $*"
+}
+# once FILE COMMAND... - which makes FILE, that several tests read.
+once() {
+	local file=$1
+	shift
+	(flock 9 && { [[ -s $file ]] || "$@"; }) 9>"$file.lock"
 }
 # has FILE TEXT... - each text is in the file.
 has() {
@@ -119,44 +128,55 @@ is_in_part() {
 	root) declare -f "test_$1" | grep -qw as_root ;;
 	esac
 }
-# remaining - processes of ours that a test started and left: they work in its directory.
+# remaining TEST - processes that it started and left: they work in its directory.
 remaining() {
 	local process
 	for process in /proc/[0-9]*; do
-		[[ $(readlink "$process/cwd" 2>/dev/null) == "$work/tests/"* ]] && echo "${process#/proc/}"
+		[[ $(readlink "$process/cwd" 2>/dev/null)/ == "$work/tests/$1/"* ]] && echo "${process#/proc/}"
 	done
 }
 # end_remaining TEST - what still runs two seconds after its test would slow down all tests after it, and is not what anybody wants to find.
 end_remaining() {
 	local pids
 	for _ in {1..20}; do
-		mapfile -t pids < <(remaining)
+		mapfile -t pids < <(remaining "$1")
 		((${#pids[@]})) || return 0
 		sleep 0.1
 	done
 	echo "$1 left running: $(ps -o args= -p "${pids[*]}" | sort | uniq -c | tr '\n' ';')" >&2
 	kill -KILL "${pids[@]}" 2>/dev/null
 }
-status=0 nr=0
+# run_test TEST - prints its line.
+run_test() {
+	local result=0 why begin=$EPOCHREALTIME
+	test_dir=$work/tests/$1
+	mkdir "$test_dir"
+	: >"$test_dir.why"
+	(cd "$test_dir" && "test_$1") || result=$?
+	end_remaining "$1"
+	why=$(tr '\n' ' ' <"$test_dir.why")
+	case $result in
+	0) echo "ok $1" ;;
+	77) echo "skip $1: $why" ;;
+	*) echo "not ok $1: ${why:-exit status $result}" ;;
+	esac >"$test_dir.result"
+	cat "$test_dir.result"
+	awk -v test="$1" -v begin="$begin" -v end="$EPOCHREALTIME" 'BEGIN { printf "%s took %.1f s\n", test, end - begin }' >&2
+}
+nr=0 lanes=1
+(($#)) || [[ $part == root ]] || lanes=$(nproc)
 for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 	is_wanted "$test" "$@" || continue
 	nr=$((nr + 1))
 	is_in_part "$test" || continue
-	mkdir "$work/tests/$test"
-	: >"$work/why"
-	result=0
-	(cd "$work/tests/$test" && "test_$test") || result=$?
-	end_remaining "$test"
-	case $result in
-	0) echo "ok $test" ;;
-	77) echo "skip $test: $(cat "$work/why")" ;;
-	*)
-		why=$(tr '\n' ' ' <"$work/why")
-		echo "not ok $test: ${why:-exit status $result}"
-		status=1
-		;;
-	esac
+	while (($(jobs -rp | wc -l) >= lanes)); do
+		wait -n
+	done
+	run_test "$test" &
 done
+wait
+status=0
+! grep -qs "^not ok" "$work"/tests/*.result || status=1
 ((nr)) || { echo "not ok $*: no such test"; status=1; }
 # Every JSON document that is_json() saw has the keys of doc/json.md: the installed one, or the build's.
 page=${LONGPOLE%/bin/longpole}/share/doc/longpole/json.md
