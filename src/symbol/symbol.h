@@ -100,7 +100,8 @@ bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_varia
  * without a name belongs to. Its name is as the file has it, ".bss". False: none. */
 bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret);
 
-/* A symbol's name as one reads it: C++ and Rust demangled, without a version. Of malloc: the caller
+/* A symbol's name as one reads it: C++ and Rust demangled, without a version, and without what compilers add to
+ * pieces and copies of a function (".constprop.0"). Of malloc: the caller
  * frees it. NULL: no memory. */
 char *symbol_readable(const char *name);
 /* What one calls the function of such a name, C++'s or Rust's: folded brackets, no parameters, and

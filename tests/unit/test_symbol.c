@@ -277,8 +277,8 @@ static void test_demangled(void **state)
 	symbol_close(s);
 }
 
-/* Both ways in which rustc writes names (RFC 2603's example of the new one). */
-static void test_rust_names(void **state)
+/* Both ways in which rustc writes names (RFC 2603's example of the new one), and what compilers add. */
+static void test_names_as_one_reads_them(void **state)
 {
 	static const struct {
 		const char *mangled, *readable;
@@ -289,6 +289,13 @@ static void test_rust_names(void **state)
 		{"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
 		{"_Remove", "_Remove"},
 		{"read@@GLIBC_2.2.5", "read"},
+		{"work.constprop.0", "work"},
+		{"work.part.0.isra.12.cold", "work"},
+		{"_ZN5tents4pole4pushEiPKc.constprop.0", "tents::pole::push(int, char const*)"},
+		{"_ZN3std6thread4park17h994df55765ebabf3E.llvm.123456", "std::thread::park"},
+		{"main.partial.0", "main.partial.0"},
+		{".part.0", ".part.0"},
+		{"f.cold.fish", "f.cold.fish"},
 	};
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(name); i++) {
@@ -521,7 +528,7 @@ int main(void)
 		cmocka_unit_test(test_bias_of_a_mapping),
 		cmocka_unit_test(test_inlined_frames),
 		cmocka_unit_test(test_demangled),
-		cmocka_unit_test(test_rust_names),
+		cmocka_unit_test(test_names_as_one_reads_them),
 		cmocka_unit_test(test_as_libdwfl_finds),
 		cmocka_unit_test(test_fetched_by_build_id),
 		cmocka_unit_test(test_why),
