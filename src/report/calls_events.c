@@ -6,17 +6,7 @@
 
 #include <string.h>
 
-enum { LABEL_WIDTH = 11, NAME_WIDTH = 30, CELL_WIDTH = 12 };
-
-/* What a column's head says; others say the event's own name. */
-static const struct {
-	const char *event, *text;
-} shorts[] = {{"cache-misses", "LL"}, {"cache-references", "LLref"},
-	{"L1-icache-load-misses", "L1I"}, {"L1-dcache-load-misses", "L1D"},
-	{"branch-misses", "br.miss"}, {"branches", "branch"}, {"dTLB-load-misses", "dTLB"},
-	{"iTLB-load-misses", "iTLB"}, {"stalled-cycles-frontend", "stall.f"},
-	{"stalled-cycles-backend", "stall.b"}, {"page-faults", "faults"}, {"minor-faults", "minor"},
-	{"major-faults", "major"}, {"ref-cycles", "ref.cyc"}};
+enum { NAME_WIDTH = 30, CELL_WIDTH = 12 };
 
 /* Some calls, or the program, in one mode. */
 struct events_row {
@@ -24,23 +14,6 @@ struct events_row {
 	double count[REPORT_CALL_EVENTS];
 	bool known;
 };
-
-const char *report_event_short(const char *event)
-{
-	for (size_t i = 0; i < BASE_COUNT(shorts); i++)
-		if (!strcmp(shorts[i].event, event))
-			return shorts[i].text;
-	return event;
-}
-
-/* The place of that event; -1: it was not counted. */
-int report_event_place(const char *const *name, unsigned nr, const char *event)
-{
-	for (unsigned i = 0; i < nr; i++)
-		if (!strcmp(name[i], event))
-			return (int)i;
-	return -1;
-}
 
 static int calls_events_place_of(const struct report_calls *c, const char *event)
 {
@@ -90,18 +63,6 @@ static void share_cell(struct base_str *out, double count, double whole)
 	else
 		base_str_add(&s, "-");
 	events_cell(out, &s);
-	base_str_fini(&s);
-}
-
-void report_event_ratio(struct base_str *out, double count, double per, size_t width)
-{
-	struct base_str s = {0};
-	double ratio = per > 0 ? count / per : 0;
-	if (per > 0)
-		base_str_addf(&s, ratio < 10 ? "%.2f" : ratio < 1000 ? "%.1f" : "%.0f", ratio);
-	else
-		base_str_add(&s, "-");
-	report_right(out, base_str_text(&s), width);
 	base_str_fini(&s);
 }
 
@@ -230,14 +191,14 @@ void report_calls_events_text(struct base_str *out, const struct report_calls *c
 		report_percent(&s, c->least_running_share);
 		base_str_add(&s, " of the time)");
 	}
-	report_wrap(out, st, "EVENTS", LABEL_WIDTH, base_str_text(&s));
+	report_wrap(out, st, "EVENTS", REPORT_LABEL_WIDTH, base_str_text(&s));
 	if (c->all.without_events) {
 		base_str_reset(&s);
 		base_str_add_counted(&s,
 			"%s {call is|calls are} in no event's count: nothing was measured at {its "
 			"place|their places}",
 			c->all.without_events);
-		report_wrap(out, st, "MISSING", LABEL_WIDTH, base_str_text(&s));
+		report_wrap(out, st, "MISSING", REPORT_LABEL_WIDTH, base_str_text(&s));
 	}
 	base_str_fini(&s);
 }

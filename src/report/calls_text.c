@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL_WIDTH = 11, NAME_WIDTH = 30, PLACES_SHOWN = 5 };
+enum { NAME_WIDTH = 30, PLACES_SHOWN = 5 };
 
 static const char *category_name(enum trace_call c)
 {
@@ -156,7 +156,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr_functions - nr);
 	base_str_add(out, "\n");
 	report_calls_events_text(out, c, view, style);
-	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
+	report_wrap(out, style, "KNOWN BY", REPORT_LABEL_WIDTH,
 		"every call through the dynamic linker was counted. Times with a ~ are estimates: "
 		"of leaf functions that are called often, one call in 32 was timed. (A place's "
 		"first call, which counts for itself alone, copies of 64 KiB and more and taken "
@@ -168,13 +168,13 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		"started, and is taken off each time. Shares are of the processor time with what "
 		"counting takes. A category has what the program itself called; what these "
 		"functions call is theirs");
-	report_wrap(out, style, "NOT SEEN", LABEL_WIDTH,
+	report_wrap(out, style, "NOT SEEN", REPORT_LABEL_WIDTH,
 		"copies and strings that the compiler put in place of a call (inlined memcpy, "
 		"strlen of a constant), calls inside libc, and static programs. Functions that are "
 		"not in the list: it has those that Debian's programs use most and that take time. "
 		"What returns twice, never, or looks at its caller: fork, exec, exit, setjmp, "
 		"dlopen");
-	report_wrap(out, style, "KERNEL", LABEL_WIDTH,
+	report_wrap(out, style, "KERNEL", REPORT_LABEL_WIDTH,
 		c->has_kernel
 			? "time with a processor inside of system calls, of each timed call, by "
 			  "BPF "
@@ -186,7 +186,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 			  "kernel "
 			  "gives others (getrusage) is sampled at its ticks, too coarse for calls");
 	if (more_than_all(c))
-		report_wrap(out, style, "CAUTION", LABEL_WIDTH,
+		report_wrap(out, style, "CAUTION", REPORT_LABEL_WIDTH,
 			"that is more than the program's processor time: leaf functions are timed "
 			"by the "
 			"clock, and other programs, or the machine's host, had the processor "
@@ -198,7 +198,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 			"%s {call is|calls are} of no row: the tables of {its thread|their "
 			"threads} had no room for more callers",
 			c->nr_full);
-		report_wrap(out, style, "LOST", LABEL_WIDTH, base_str_text(&s));
+		report_wrap(out, style, "LOST", REPORT_LABEL_WIDTH, base_str_text(&s));
 		base_str_fini(&s);
 	}
 	report_trace_text_caveats(out, &c->trace, style);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL_WIDTH = 11, NAME_WIDTH = 64, VALUE_WIDTH = 12, CHANGE_WIDTH = 28 };
+enum { NAME_WIDTH = 64, VALUE_WIDTH = 12, CHANGE_WIDTH = 28 };
 
 void report_diff_value(struct base_str *s, enum report_unit unit, double value)
 {
@@ -252,10 +252,10 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 	base_str_add(out, "\n");
 	struct base_str known = {0};
 	report_diff_known_by(&known, d);
-	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH, base_str_text(&known));
+	report_wrap(out, style, "KNOWN BY", REPORT_LABEL_WIDTH, base_str_text(&known));
 	base_str_fini(&known);
 	if (d->counted)
-		report_wrap(out, style, "", LABEL_WIDTH,
+		report_wrap(out, style, "", REPORT_LABEL_WIDTH,
 			"holds of counting recordings are estimated from a sample; what the "
 			"critical "
 			"path has of a lock is not known there");

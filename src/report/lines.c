@@ -51,6 +51,13 @@ void report_color_end(struct base_str *out, const struct report_style *st)
 		base_str_add(out, "\033[0m");
 }
 
+void report_heading(struct base_str *out, const struct report_style *st, const char *text)
+{
+	report_color_begin(out, st, REPORT_BOLD);
+	base_str_add(out, text);
+	report_color_end(out, st);
+}
+
 /* Bytes of the first `width` code points. */
 static size_t lines_bytes_of(const char *text, size_t width)
 {

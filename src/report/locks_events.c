@@ -4,7 +4,7 @@
 #include "report/locks.h"
 #include "report/private.h"
 
-enum { LABEL_WIDTH = 11, NAME_WIDTH = 34, CELL_WIDTH = 11 };
+enum { NAME_WIDTH = 34, CELL_WIDTH = 11 };
 
 static const char *const mode_text[] = {"user space", "kernel"};
 static const char *const mode_key[] = {"user", "kernel"};
@@ -104,7 +104,7 @@ void report_locks_events_text(struct base_str *out, const struct report_locks *l
 		for (unsigned mode = 0; mode < REPORT_LOCK_MODES; mode++)
 			locks_events_table(out, l, view, st, mode, taking);
 	base_str_add(out, "\n");
-	report_wrap(out, st, "EVENTS", LABEL_WIDTH,
+	report_wrap(out, st, "EVENTS", REPORT_LABEL_WIDTH,
 		"perf's counters of each thread, less what reading counts itself. They are read "
 		"after a mutex is taken and before it is given up, in the holds that are timed "
 		"(rarer ones stand for more). They are also read around the call that took it, if "

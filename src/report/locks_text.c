@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL_WIDTH = 11, NAME_MIN = 14, NAME_WANTED = 40, BIN_BAR = 18, SITES_SHOWN = 5 };
+enum { NAME_MIN = 14, NAME_WANTED = 40, BIN_BAR = 18, SITES_SHOWN = 5 };
 
 /* ---- the finding ----------------------------------------------------------------------------- */
 
@@ -158,7 +158,7 @@ static void counts_line(
 		report_percent(&s, (double)l->all.contended / (double)l->all.acquired);
 		base_str_add(&s, " contended");
 	}
-	report_wrap(out, st, "LOCKS", LABEL_WIDTH, base_str_text(&s));
+	report_wrap(out, st, "LOCKS", REPORT_LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -208,7 +208,7 @@ static void time_line(
 	}
 	report_ns(&s, (double)l->wait_ns);
 	base_str_add(&s, " waited");
-	report_wrap(out, st, "TIME", LABEL_WIDTH, base_str_text(&s));
+	report_wrap(out, st, "TIME", REPORT_LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -411,7 +411,7 @@ static void known_line(
 			(double)l->floor_bare_ps / 1e3, (double)l->floor_stamps_ps / 1e3);
 	}
 	if (s.length)
-		report_wrap(out, st, "KNOWN BY", LABEL_WIDTH, base_str_text(&s));
+		report_wrap(out, st, "KNOWN BY", REPORT_LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -427,7 +427,7 @@ static void outside_line(
 			 "what holds a "
 			 "server back, record it together with its clients, or choose the path's "
 			 "end (--end)");
-	report_wrap(out, st, "CAUTION", LABEL_WIDTH, base_str_text(&s));
+	report_wrap(out, st, "CAUTION", REPORT_LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -441,7 +441,7 @@ static void full_line(
 		"%s {acquisition is of no row: its|acquisitions are of no row: their} thread used "
 		"more locks than its table has places",
 		l->nr_full);
-	report_wrap(out, st, "LOST", LABEL_WIDTH, base_str_text(&s));
+	report_wrap(out, st, "LOST", REPORT_LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }
 
