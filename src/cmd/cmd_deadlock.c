@@ -5,7 +5,7 @@
 #include "config.h"
 #include "deadlock/deadlock.h"
 #include "os/family.h"
-#include "report/order.h"
+#include "report/locks/order.h"
 
 #include <errno.h>
 #include <signal.h>

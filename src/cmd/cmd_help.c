@@ -10,8 +10,8 @@
 #include "memory/cdat.h"
 #include "report/calls.h"
 #include "report/gpu.h"
-#include "report/locks.h"
-#include "report/order.h"
+#include "report/locks/locks.h"
+#include "report/locks/order.h"
 
 #include "config.h"
 

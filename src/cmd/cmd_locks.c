@@ -2,7 +2,7 @@
 /* cmd_locks.c - `longpole locks`: how the program uses its locks, and what each costs the run. */
 #include "cmd/record.h"
 
-#include "report/locks.h"
+#include "report/locks/locks.h"
 
 #include <string.h>
 

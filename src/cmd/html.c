@@ -3,7 +3,7 @@
 #include "cmd/cmd.h"
 
 #include "format/format.h"
-#include "report/html.h"
+#include "report/page/html.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c - quantities of many runs of many versions; what moved. */
 #include "report/diff.h"
-#include "report/locks_private.h"
+#include "report/locks/locks_private.h"
 
 #include <ctype.h>
 #include <math.h>

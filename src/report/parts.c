@@ -8,7 +8,8 @@
  * What is not the program's doing is no part: waiting for processors that other programs had, for
  * whoever was not recorded, longpole itself.
  */
-#include "report/locks_private.h"
+#include "report/locks/locks_private.h"
+#include "report/private.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef LONGPOLE_REPORT_PRIVATE_H
 #define LONGPOLE_REPORT_PRIVATE_H
 
-#include "report/predictor.h"
+#include "report/predict/predictor.h"
 #include "report/report.h"
 
 /* report_queues_build(), and the model that it asked. */

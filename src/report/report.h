@@ -10,7 +10,7 @@
 #define LONGPOLE_REPORT_H
 
 #include "graph/histogram.h"
-#include "report/predict.h"
+#include "report/predict/predict.h"
 
 /* ---- parts: what the critical path is made of, as somebody would change it ---------------------- */
 

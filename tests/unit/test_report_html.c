@@ -2,9 +2,9 @@
 /* test_report_html.c - the page's data: the pyramid against brute force, sums against the run,
  * names that would be markup. */
 #include "report_fixture.h"
-#include "report/html.h"
-#include "report/html_time.h"
-#include "report/locks.h"
+#include "report/page/html.h"
+#include "report/page/html_time.h"
+#include "report/locks/locks.h"
 
 #include <zlib.h>
 

@@ -2,7 +2,7 @@
 /* test_report_locks.c - longpole locks on hand-made traces whose every number is known. */
 #include "report_fixture.h"
 
-#include "report/locks.h"
+#include "report/locks/locks.h"
 
 #include <errno.h>
 #include <jansson.h>

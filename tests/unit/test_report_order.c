@@ -3,7 +3,7 @@
  */
 #include "report_fixture.h"
 
-#include "report/order.h"
+#include "report/locks/order.h"
 
 /* What happens between the two threads' turns, and to the second one's acquisitions. */
 struct between {

@@ -2,7 +2,7 @@
 /* test_report_parts.c - what is named as the long pole, with which numbers, and how it is shown. */
 #include "report_fixture.h"
 
-#include "report/locks.h"
+#include "report/locks/locks.h"
 #include "report/private.h"
 
 static struct report *parts_build(struct bench *b)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tiles.ts - the pyramid: unpacked when first looked at. See src/report/html_time.h.
+// tiles.ts - the pyramid: unpacked when first looked at. See src/report/page/html_time.h.
 import { signal } from '@preact/signals';
 import { T } from './data';
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * box.c - runs that last for a time: where a timer's signal decided when the work was over, less
+ * work is more of it and not a shorter run (model/box.c says when signals were sent). The signal
+ * decided the end when that followed it at once; of others it is not known what they decided.
+ */
+#include "report/predict/predictor.h"
+
+#include <math.h>
+
+#define FOLLOWS_WITHIN 0.05 /* of the time that the timer had been set: the last round, the end */
+
+void report_find_box(struct report_box *ret, struct model *m, const struct graph_lane_result *lane)
+{
+	struct model_box box;
+	*ret = (struct report_box){0};
+	if (lane->length_ns <= 0 || !model_box(m, lane->end_ns, &box) ||
+		(double)box.set_ns < REPORT_POLLS_FROM * lane->length_ns)
+		return;
+	*ret = (struct report_box){.fixed_ns = fmin((double)box.set_ns, lane->length_ns),
+		.after_ns = (double)box.after_ns,
+		.ends_run = (double)box.after_ns <= FOLLOWS_WITHIN * (double)box.set_ns,
+		.nr = box.nr,
+		.site = box.site,
+		.where = ""};
+}
+
+enum base_status report_fill_box(
+	struct report_box *ret, struct base_arena *arena, struct model *m, struct base_err *err)
+{
+	struct graph_lane_result lane = {0};
+	enum base_status s = graph_lane(model_graph(m), 0, &lane, err);
+	if (s != BASE_OK)
+		return s;
+	report_find_box(ret, m, &lane);
+	if (ret->fixed_ns > 0)
+		ret->where = report_clean(arena, model_site_text(m, ret->site));
+	return ret->fixed_ns > 0 && !ret->where ? report_no_memory(err) : BASE_OK;
+}
+
+/* So long at most when the fixed time has none of what a quicker change saves, or a slower one
+ * adds, and so long at least. */
+static double box_longest(const struct report_box *box, double elapsed_ns, double speedup,
+	const struct report_prediction *p)
+{
+	if (speedup >= 1)
+		return fmin(elapsed_ns, elapsed_ns / speedup + box->fixed_ns);
+	return box->fixed_ns +
+	       (elapsed_ns - box->fixed_ns) * (p->most_factor > 1 ? p->most_factor : 1 / speedup);
+}
+
+static double box_shortest(const struct report_box *box, double elapsed_ns, double speedup)
+{
+	return speedup > 1 ? fmax(box->fixed_ns, elapsed_ns / speedup) : elapsed_ns;
+}
+
+void report_best_in_box(struct report_best *b, const struct report_box *box, double elapsed_ns,
+	const struct report_prediction *p)
+{
+	if (box->fixed_ns <= 0 || b->none || b->low <= 0)
+		return;
+	double by = exp(REPORT_RUNS_DIFFER);
+	double usual_ns = box->fixed_ns + (elapsed_ns - box->fixed_ns) / b->speedup;
+	double low = elapsed_ns / box_longest(box, elapsed_ns, b->low, p) / by;
+	double high = elapsed_ns / box_shortest(box, elapsed_ns, b->high) * by;
+	if (!box->ends_run) { /* the signal may have ended some of the work, or none */
+		b->low = fmin(b->low, low);
+		b->high = b->speedup < 1 ? fmax(b->high, high) : b->high;
+		return;
+	}
+	b->throughput = b->speedup;
+	b->throughput_low = b->low;
+	b->throughput_high = b->high;
+	b->speedup = elapsed_ns / usual_ns;
+	b->low = fmin(low, b->speedup);
+	b->high = fmax(high, b->speedup);
+	b->no_interval = false;
+}
+
+bool report_box_words(struct base_str *s, const struct report_box *box)
+{
+	if (box->fixed_ns <= 0)
+		return false;
+	if (box->ends_run)
+		base_str_add(s, "a timer's signal ends the run (set at ");
+	else
+		base_str_add_counted(s,
+			"%s {signal of a timer|signals of timers} came, the last long before the "
+			"end (set at ",
+			box->nr);
+	base_str_addf(s, "%s, ", *box->where ? box->where : "?");
+	report_ns(s, box->fixed_ns);
+	base_str_add(s, box->ends_run ? " in all): faster code does more in that time and does not "
+					"shorten it"
+				      : " in all): if it ended the work, faster code does more and "
+					"does not shorten it");
+	return true;
+}
+
+json_t *report_box_json(const struct report_box *box)
+{
+	if (box->fixed_ns <= 0)
+		return json_null();
+	return json_pack("{s:b, s:o, s:o, s:o, s:s}", "ends_run", (int)box->ends_run, "fixed_ns",
+		report_json_ns(box->fixed_ns), "after_ns", report_json_ns(box->after_ns), "signals",
+		report_json_u64(box->nr), "where", box->where);
+}
