@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_calls.c - `longpole calls`: what the program does in libc, libm and pthreads. */
-#include "cmd/record.h"
+#include "cmd/record/record.h"
 
 #include "report/calls.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_deadlock.c - `longpole deadlock`: who of the running programs waits for whom, for ever. */
-#include "cmd/record.h"
+#include "cmd/record/record.h"
 
 #include "config.h"
 #include "deadlock/deadlock.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - help from the tables, for people and as JSON. */
 #include "base/column.h"
-#include "cmd/ciat.h"
+#include "cmd/memory/ciat.h"
 #include "cmd/cmd.h"
-#include "cmd/noc.h"
+#include "cmd/noc/noc.h"
 #include "cmd/spin.h"
-#include "cmd/stat.h"
+#include "cmd/record/stat.h"
 #include "deadlock/deadlock.h"
 #include "memory/cdat.h"
 #include "report/calls.h"

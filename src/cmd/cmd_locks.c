@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_locks.c - `longpole locks`: how the program uses its locks, and what each costs the run. */
-#include "cmd/record.h"
+#include "cmd/record/record.h"
 
 #include "report/locks/locks.h"
 

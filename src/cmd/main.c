@@ -2,7 +2,7 @@
 /* main.c - dispatch. */
 #include "cmd/cmd.h"
 
-#include "cmd/noc.h"
+#include "cmd/noc/noc.h"
 #include "cmd/commit.h"
 #include "config.h"
 
@@ -27,7 +27,7 @@ static const struct cmd_spec verbs[] = {
 #define VERB(name, flags, summary)                                                                 \
 	{"noc " #name, summary, CMD_GROUP_NETWORK, flags, &cmd_details_noc_##name, cmd_noc_##name, \
 		NULL},
-#include "cmd/noc_verbs.def"
+#include "cmd/noc/noc_verbs.def"
 };
 
 const struct cmd_group_text cmd_groups[CMD_GROUP_NR] = {

@@ -2,7 +2,7 @@
 /* fuzz_sweep_spec.c - any bytes as the specification of a sweep: refused, or points that have a
  * section and a key each. (The command itself is no library: its parser is seen as one with this.)
  */
-#include "cmd/sweep_spec.c" // NOLINT(bugprone-suspicious-include)
+#include "cmd/sweep/sweep_spec.c" // NOLINT(bugprone-suspicious-include)
 #include "noc/config.h"
 
 enum { BYTES_MAX = 2048 };
