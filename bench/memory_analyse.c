@@ -7,8 +7,8 @@
  *
  *	memory_analyse ciat|cdat regular|irregular ACCESSES [CONFIG]
  */
-#include "memory/cdat.h"
-#include "memory/ciat.h"
+#include "memory/cdat/cdat.h"
+#include "memory/ciat/ciat.h"
 
 #include <inttypes.h>
 #include <stdio.h>

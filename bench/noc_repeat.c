@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* noc_repeat.c IN.lpt OUT.lpt TIMES CYCLES - a run's packets, so often one after the other, each
  * CYCLES later than the one before: a trace that is too long to be held, from one that is not. */
-#include "noc/pdg_file.h"
+#include "noc/pdg/pdg_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "block.h"
 #include "api.h"
 
-#include "memory/source.h"
+#include "memory/stream/source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "isa.h"
 #include "object.h"
 
-#include "memory/stream.h"
+#include "memory/stream/stream.h"
 
 enum {
 	BLOCK_INSTRUCTIONS_MAX = 24,

@@ -6,8 +6,8 @@
  */
 #include "isa.h"
 
-#include "memory/stream.h"
-#include "memory/source.h"
+#include "memory/stream/stream.h"
+#include "memory/stream/source.h"
 
 #include <string.h>
 

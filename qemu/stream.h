@@ -11,7 +11,7 @@
 
 #include "block.h"
 
-#include "memory/source.h"
+#include "memory/stream/source.h"
 
 struct thread {
 	/* Of the block that is being executed: its words are next[0] (the head), next[1 ...]. */

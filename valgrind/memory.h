@@ -4,7 +4,7 @@
  * that records them (memory_code.c), calls that allocate (memory_heap.c), words into the recorder's
  * shared memory (memory_stream.c).
  *
- * The words are those of memory/stream.h: for each execution of a block the address of its head,
+ * The words are those of memory/stream/stream.h: for each execution of a block the address of its head,
  * then its slots. They go into one piece, of the thread that runs, until it is full or another
  * thread runs. So pieces never overlap in time, and their order is the order of all accesses.
  */
@@ -13,8 +13,8 @@
 
 #include "mode.h"
 
-#include "memory/stream.h"
-#include "memory/source.h"
+#include "memory/stream/stream.h"
+#include "memory/stream/source.h"
 
 enum {
 	MEMORY_SUPERBLOCK_WORDS = 2048, /* that one execution of a superblock may write */

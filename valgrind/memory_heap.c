@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * memory_heap.c - calls that allocate and free memory, as call records (memory/source.h).
+ * memory_heap.c - calls that allocate and free memory, as call records (memory/stream/source.h).
  *
  * Functions are known by their names, where they begin; a call is over when a return finds its
  * return address on the stack where the call has put it, whoever returns. What the outermost call

@@ -7,7 +7,7 @@
 #include "cmd/spin.h"
 #include "cmd/record/stat.h"
 #include "deadlock/deadlock.h"
-#include "memory/cdat.h"
+#include "memory/cdat/cdat.h"
 #include "report/calls.h"
 #include "report/gpu.h"
 #include "report/locks/locks.h"

@@ -2,7 +2,7 @@
 /* open.c - which trace; opening it with progress; small files. */
 #include "cmd/cmd.h"
 
-#include "noc/pdg_file.h"
+#include "noc/pdg/pdg_file.h"
 
 #include <dirent.h>
 #include <errno.h>

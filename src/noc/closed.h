@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * closed.h - the closed loop: recorded programs on the coherence simulation of memory/cdat.h, whose
+ * closed.h - the closed loop: recorded programs on the coherence simulation of memory/cdat/cdat.h, whose
  * messages travel through a network, so that the network's delay feeds back into the program (what
  * GEMS was to seed 002, section 5.3). This is the reference that inferred graphs are measured
  * against.
@@ -19,10 +19,10 @@
 #ifndef LONGPOLE_NOC_CLOSED_H
 #define LONGPOLE_NOC_CLOSED_H
 
-#include "memory/cdat.h"
-#include "memory/source.h"
-#include "noc/network.h"
-#include "noc/pdg.h"
+#include "memory/cdat/cdat.h"
+#include "memory/stream/source.h"
+#include "noc/network/network.h"
+#include "noc/pdg/pdg.h"
 
 enum { NOC_CLOSED_NODES_MAX = MEMORY_CDAT_NODES_MAX };
 

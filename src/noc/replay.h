@@ -12,8 +12,8 @@
 #ifndef LONGPOLE_NOC_REPLAY_H
 #define LONGPOLE_NOC_REPLAY_H
 
-#include "noc/network.h"
-#include "noc/pdg.h"
+#include "noc/network/network.h"
+#include "noc/pdg/pdg.h"
 
 enum noc_replay_mode { NOC_REPLAY_GRAPH, NOC_REPLAY_STRIPPED };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* built.c - what a program's file says of how it was built. */
 #include "os/built.h"
-#include "memory/stream.h"
+#include "memory/stream/stream.h"
 #include "ring/memory_ring.h"
 #include "ring/ring.h"
 

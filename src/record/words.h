@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* words.h - raw words of memory streams (ring/memory_ring.h), which the target left to us,
- * become chunks of memory/stream.h, as its own runtime library would have made them. */
+ * become chunks of memory/stream/stream.h, as its own runtime library would have made them. */
 #ifndef LONGPOLE_RECORD_WORDS_H
 #define LONGPOLE_RECORD_WORDS_H
 

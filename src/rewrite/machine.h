@@ -7,7 +7,7 @@
 #define LONGPOLE_REWRITE_MACHINE_H
 
 #include "base/base.h"
-#include "memory/stream.h"
+#include "memory/stream/stream.h"
 
 enum {
 	MACHINE_RAX,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_encode.h - raw words to tokens (memory/stream.h): the encoder that runs inside
+ * memory_encode.h - raw words to tokens (memory/stream/stream.h): the encoder that runs inside
  * recorded programs, in a signal handler, and in who reads their raw words. Calls nothing,
  * allocates nothing, trusts no word to be a block's head.
  */
 #ifndef LONGPOLE_RING_MEMORY_ENCODE_H
 #define LONGPOLE_RING_MEMORY_ENCODE_H
 
-#include "memory/context.h"
-#include "memory/predict.h"
-#include "memory/stream.h"
+#include "memory/stream/context.h"
+#include "memory/stream/predict.h"
+#include "memory/stream/stream.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * who reads their memory streams (session/memory.c, or an analysis on the fly).
  *
  * One file in the session's directory (session/place.h), whose path is in LONGPOLE_MEMORY: a head,
- * then blocks of MEMORY_RING_BLOCK_BYTES, each one chunk of memory/stream.h. A writer takes a FREE
+ * then blocks of MEMORY_RING_BLOCK_BYTES, each one chunk of memory/stream/stream.h. A writer takes a FREE
  * block by compare-and-exchange, fills it with pieces, updating the chunk head's `bytes` after
  * each, and makes it DONE. The reader makes it FREE. The chunks of a thread are numbered; take them
  * in that order. A block that is ACTIVE when its process has ended is whole up to its `bytes`. With
@@ -20,7 +20,7 @@
 #ifndef LONGPOLE_RING_MEMORY_RING_H
 #define LONGPOLE_RING_MEMORY_RING_H
 
-#include "memory/stream.h"
+#include "memory/stream/stream.h"
 
 #include <stdint.h>
 
@@ -57,7 +57,7 @@ enum { MEMORY_RING_HEAD_BYTES = 8192 };
 
 /* Before a piece's words. */
 struct memory_ring_piece {
-	uint64_t words, flags, begin_ticks, lasted_ticks; /* as in memory/stream.h */
+	uint64_t words, flags, begin_ticks, lasted_ticks; /* as in memory/stream/stream.h */
 };
 
 /* How many blocks may wait while the reader does something else, and while it encodes. */

@@ -3,7 +3,7 @@
  * machine.h - a simulated multiprocessor that runs recorded streams (seed 003, section 2.6.1).
  *
  * One processor a thread: in order, one instruction a cycle, a request blocks it until its data are
- * there. Caches, coherence and homes are cdat's (memory/cdat.h); this layer adds time: latencies,
+ * there. Caches, coherence and homes are cdat's (memory/cdat/cdat.h); this layer adds time: latencies,
  * links that carry one message after another, lines that are on their way. The processor that is
  * first in time goes first, so all accesses have one order that keeps each program's: memory is
  * sequentially consistent.
@@ -23,7 +23,7 @@
 #ifndef LONGPOLE_SLACK_MACHINE_H
 #define LONGPOLE_SLACK_MACHINE_H
 
-#include "memory/cdat.h"
+#include "memory/cdat/cdat.h"
 
 struct base_parameters slack_parameters(void);
 

@@ -4,7 +4,7 @@
 #ifndef LONGPOLE_SLACK_MACHINE_PRIVATE_H
 #define LONGPOLE_SLACK_MACHINE_PRIVATE_H
 
-#include "memory/cursor.h"
+#include "memory/order/cursor.h"
 #include "slack/machine.h"
 
 enum {

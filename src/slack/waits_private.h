@@ -3,7 +3,7 @@
 #ifndef LONGPOLE_SLACK_WAITS_PRIVATE_H
 #define LONGPOLE_SLACK_WAITS_PRIVATE_H
 
-#include "memory/cursor.h"
+#include "memory/order/cursor.h"
 #include "slack/waits.h"
 
 enum seen_kind {

@@ -225,7 +225,7 @@ AT int longpole_at_execvp(const char *file, char *const *argv)
 	return execvp(file, argv);
 }
 
-/* ---- processes: what orders them (memory/processes.c) ---------------------------------------- */
+/* ---- processes: what orders them (memory/stream/processes.c) ---------------------------------------- */
 
 /* (In the child nothing: its stream is another one.) */
 static void process_made(pid_t child, uint64_t before)

@@ -300,7 +300,7 @@ THREAD_JOIN(pthread_clockjoin_np,
 	(thread, value, clock, until))
 THREAD_JOIN(thrd_join, (thrd_t thread, int *value), (thread, value))
 
-/* Who begins is known by its handle, afterwards (memory/source.h). */
+/* Who begins is known by its handle, afterwards (memory/stream/source.h). */
 int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument);
 AT int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heap.h - what target/call_heap.c and target/call_new.c say of blocks: memory/source.h. */
+/* heap.h - what target/call_heap.c and target/call_new.c say of blocks: memory/stream/source.h. */
 #ifndef LONGPOLE_TARGET_HEAP_H
 #define LONGPOLE_TARGET_HEAP_H
 
 #include "target/target.h"
 
-enum { /* memory/calls.def, memory/source.h */
+enum { /* memory/stream/calls.def, memory/stream/source.h */
 	ALLOCATION_HEAP = 0,
 	ALLOCATION_MAPPING = 1,
 };

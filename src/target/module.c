@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* module.c - in each module that has rewritten code: tells the runtime library its tables.
  */
-#include "memory/stream.h"
+#include "memory/stream/stream.h"
 
 #include <stddef.h>
 

@@ -136,7 +136,7 @@ void longpole_target_called(uintptr_t code)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* As in memory/stream.h: one instruction, of which nothing is known, and its access. */
+/* As in memory/stream/stream.h: one instruction, of which nothing is known, and its access. */
 static size_t put_info(uint8_t *p, const struct site *s)
 {
 	enum { NONE = 255 };

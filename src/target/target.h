@@ -71,7 +71,7 @@
 /* What call records say. */
 enum {
 #define CALL(name, number, class, line) CALL_##name = (number),
-#include "memory/calls.def"
+#include "memory/stream/calls.def"
 };
 
 enum {

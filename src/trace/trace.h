@@ -99,7 +99,7 @@ enum { TRACE_FORM_BYTES = 16 };
  * own, which those who read records pass over. Append only: the numbers are in files. */
 enum trace_content {
 	TRACE_CONTENT_RECORDS,
-	TRACE_CONTENT_MEMORY,  /* memory/stream.h */
+	TRACE_CONTENT_MEMORY,  /* memory/stream/stream.h */
 	TRACE_CONTENT_COLUMNS, /* records, field by field (trace/columns.h); since version 2 */
 };
 

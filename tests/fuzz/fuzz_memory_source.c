@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_memory_source.c - any bytes as a memory trace of any format, through ciat and cdat: batches
  * keep their promises, analyses end, the coherence monitor has nothing to object. */
-#include "memory/cdat.h"
-#include "memory/ciat.h"
+#include "memory/cdat/cdat.h"
+#include "memory/ciat/ciat.h"
 
 #include <stdio.h>
 #include <stdlib.h>

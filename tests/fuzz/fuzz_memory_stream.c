@@ -6,7 +6,7 @@
  * Input: u16 bytes of the block section, u16 bytes of the info section, those, then the pieces. The
  * heads are made here, for nobody would guess them.
  */
-#include "memory/decode.h"
+#include "memory/stream/decode.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_memory_text.c - any text as a machine's configuration, a memory usage file, an event trace.
  */
-#include "memory/cdat.h"
+#include "memory/cdat/cdat.h"
 #include "memory/tdat.h"
 
 #include <stdlib.h>

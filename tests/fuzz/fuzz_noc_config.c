@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_noc_config.c - any bytes as a network's parameters: refused, or every value can be said
  * again. */
-#include "noc/config.h"
+#include "noc/network/config.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_noc_csv.c - any bytes as CSV, with numbers of its own too, and as BookSim's trace: a graph
  * that keeps its promises. */
-#include "noc/csv.h"
+#include "noc/pdg/csv.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_noc_graph.c - any bytes as a network's graph: refused, or every way leads where it should.
  */
-#include "noc/topology.h"
+#include "noc/network/topology.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_noc_netrace.c - any bytes as an uncompressed Netrace trace: a graph that keeps its promises,
  * and that can be written again and gives itself. */
-#include "noc/netrace.h"
+#include "noc/pdg/netrace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_noc_pdg.c - any bytes as a trace of packets: what is read keeps its promises, and inference
  * from it as if it were two runs comes to an end. */
-#include "noc/infer.h"
+#include "noc/pdg/infer.h"
 
 #include <stdlib.h>
 

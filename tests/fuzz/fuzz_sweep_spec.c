@@ -3,7 +3,7 @@
  * section and a key each. (The command itself is no library: its parser is seen as one with this.)
  */
 #include "cmd/sweep/sweep_spec.c" // NOLINT(bugprone-suspicious-include)
-#include "noc/config.h"
+#include "noc/network/config.h"
 
 enum { BYTES_MAX = 2048 };
 

@@ -7,7 +7,7 @@
  * PROGRAM, where a jump leads to is the next instruction of its own, as recording code may come
  * before it. -J: those only, by their addresses.
  */
-#include "memory/source.h"
+#include "memory/stream/source.h"
 #include "own.h"
 
 #include <inttypes.h>

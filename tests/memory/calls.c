@@ -4,7 +4,7 @@
  * Addresses of code are "PROGRAM+offset" in hexadecimal, or "-" elsewhere; addresses of data are
  * left out, but a release says which allocation of its thread it ends ("#n", or "-" of none).
  */
-#include "memory/cursor.h"
+#include "memory/order/cursor.h"
 
 #include <inttypes.h>
 #include <stdio.h>

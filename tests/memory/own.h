@@ -4,7 +4,7 @@
 #ifndef LONGPOLE_TESTS_MEMORY_OWN_H
 #define LONGPOLE_TESTS_MEMORY_OWN_H
 
-#include "memory/stream.h"
+#include "memory/stream/stream.h"
 
 #include <elf.h>
 #include <stdbool.h>

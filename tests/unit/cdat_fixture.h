@@ -3,7 +3,7 @@
 #ifndef LONGPOLE_TESTS_CDAT_FIXTURE_H
 #define LONGPOLE_TESTS_CDAT_FIXTURE_H
 
-#include "memory/cdat.h"
+#include "memory/cdat/cdat.h"
 #include "memory_fixture.h"
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #ifndef LONGPOLE_TEST_MEMORY_FIXTURE_H
 #define LONGPOLE_TEST_MEMORY_FIXTURE_H
 
-#include "memory/order.h"
+#include "memory/order/order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * test_memory_cdat.c - cdat by hand, against a slow model that knows nothing of directories, and
  * exhaustively on two nodes and one line.
  */
-#include "memory/cdat.h"
+#include "memory/cdat/cdat.h"
 
 #include "cdat_fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_cdat_lines.c - levels of caches whose lines have sizes of their own, against a slow
  * model that has them by definition. */
-#include "memory/cdat.h"
+#include "memory/cdat/cdat.h"
 
 #include "cdat_fixture.h"
 

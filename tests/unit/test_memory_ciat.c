@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_ciat.c - ciat against brute force, hand-made traces, and a formula. */
-#include "memory/ciat.h"
+#include "memory/ciat/ciat.h"
 #include "memory_fixture.h"
 #include "test.h"
 

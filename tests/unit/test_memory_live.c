@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_live.c - laws: how long a writer takes changes nothing in what is read; and whoever
  * waits for others does not hold them up for ever. */
-#include "memory/live.h"
+#include "memory/stream/live.h"
 #include "test.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_processes.c - several processes' streams as one source: which memory is the same. */
-#include "memory/source.h"
+#include "memory/stream/source.h"
 
 #include "memory_fixture.h"
 #include "test.h"

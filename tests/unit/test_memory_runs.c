@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_runs.c - the law: loops analysed as a whole are loops analysed access by access. */
-#include "memory/cdat.h"
-#include "memory/ciat.h"
+#include "memory/cdat/cdat.h"
+#include "memory/ciat/ciat.h"
 #include "memory_fixture.h"
 #include "test.h"
 

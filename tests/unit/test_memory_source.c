@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_source.c - foreign traces, good and bad; the order of steps; the slice scheduler. */
-#include "memory/smait.h"
+#include "memory/stream/smait.h"
 #include "memory/tdat.h"
 #include "memory_fixture.h"
 

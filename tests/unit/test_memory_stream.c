@@ -2,7 +2,7 @@
 /* test_memory_stream.c - laws: what the encoder of recorded programs writes, the decoder gives
  * back, word by word; damaged chunks end the reading, never the reader. And what items become of
  * blocks. */
-#include "memory/decode.h"
+#include "memory/stream/decode.h"
 #include "record/words.h"
 #include "ring/memory_encode.h"
 #include "ring/processor.h"

@@ -3,7 +3,7 @@
  * test_memory_total.c - sources that come in the order in which things happened: it is kept, and
  * cut into phases. Laws on random sequences; what the orders are called.
  */
-#include "memory/order.h"
+#include "memory/order/order.h"
 #include "memory_fixture.h"
 #include "test.h"
 

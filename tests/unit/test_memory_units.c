@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_units.c - pseudo clocks where threads wait for each other: locks, semaphores,
  * signals. */
-#include "memory/order.h"
+#include "memory/order/order.h"
 #include "memory_fixture.h"
 #include "test.h"
 

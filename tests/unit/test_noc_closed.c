@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_noc_closed.c - programs whose misses go through a network: known times, laws. */
-#include "memory/cdat.h"
+#include "memory/cdat/cdat.h"
 #include "noc/closed.h"
 #include "noc/replay.h"
 #include "test.h"

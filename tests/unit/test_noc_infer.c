@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_noc_infer.c - PDG_GEN: the seed's examples, an independent reference, laws; and what the
  * robust method reaches on all patterns. */
-#include "noc/draw.h"
-#include "noc/gen.h"
-#include "noc/infer.h"
-#include "noc/infer_stream.h"
-#include "noc/sample.h"
+#include "noc/pdg/draw.h"
+#include "noc/pdg/gen.h"
+#include "noc/pdg/infer.h"
+#include "noc/pdg/infer_stream.h"
+#include "noc/pdg/sample.h"
 
 #include <limits.h>
 #include "test.h"

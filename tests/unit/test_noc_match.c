@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_noc_match.c - messages of runs that differ, with edits that are known. */
-#include "noc/draw.h"
-#include "noc/gen.h"
-#include "noc/infer.h"
-#include "noc/match.h"
-#include "noc/sample.h"
+#include "noc/pdg/draw.h"
+#include "noc/pdg/gen.h"
+#include "noc/pdg/infer.h"
+#include "noc/pdg/match.h"
+#include "noc/pdg/sample.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_noc_network.c - laws of the network simulator, and numbers of another one. */
-#include "noc/random.h"
-#include "noc/sim.h"
+#include "noc/network/random.h"
+#include "noc/network/sim.h"
 
 #include <math.h>
 #include "test.h"

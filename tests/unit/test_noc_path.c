@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_noc_path.c - what a run of packets went into: a known answer, and laws on all patterns. */
-#include "noc/gen.h"
-#include "noc/path.h"
+#include "noc/pdg/gen.h"
+#include "noc/pdg/path.h"
 #include "noc/replay.h"
 
 #include "test.h"

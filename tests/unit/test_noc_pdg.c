@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_noc_pdg.c - graphs in files of all formats, and through networks. */
 #include "noc/compare.h"
-#include "noc/csv.h"
-#include "noc/gen.h"
-#include "noc/netrace.h"
+#include "noc/pdg/csv.h"
+#include "noc/pdg/gen.h"
+#include "noc/pdg/netrace.h"
 #include "noc/replay.h"
 #include "test.h"
 

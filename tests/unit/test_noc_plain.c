@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_noc_plain.c - the short cycle of usual routers decides what the long one decides: the same
  * packets through both, in random networks to which it applies. */
-#include "noc/network_private.h"
+#include "noc/network/network_private.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define LONGPOLE_CMD_CIAT_H
 
 #include "cmd/memory/slack.h"
-#include "memory/ciat.h"
+#include "memory/ciat/ciat.h"
 
 enum ciat_kind {
 	CIAT_VARIABLE,

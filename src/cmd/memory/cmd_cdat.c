@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_cdat.c - `longpole cdat`: what a described machine would do with memory traces. */
 #include "cmd/memory/streams.h"
-#include "memory/cdat.h"
-#include "memory/cdat_lpt.h"
+#include "memory/cdat/cdat.h"
+#include "memory/cdat/cdat_lpt.h"
 #include "config.h"
 
 #include <errno.h>

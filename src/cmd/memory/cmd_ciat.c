@@ -2,8 +2,8 @@
 /* cmd_ciat.c - `longpole ciat`: how threads share memory, whatever the machine. */
 #include "cmd/memory/ciat.h"
 #include "cmd/memory/streams.h"
-#include "memory/silent.h"
-#include "memory/smait.h"
+#include "memory/stream/silent.h"
+#include "memory/stream/smait.h"
 #include "config.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 #define LONGPOLE_CMD_STREAMS_H
 
 #include "cmd/record/record.h"
-#include "memory/live.h"
-#include "memory/order.h"
+#include "memory/stream/live.h"
+#include "memory/order/order.h"
 
 /* Says when a recording that was to have memory streams has none, or empty ones. BASE_OK: it has
  * some. */

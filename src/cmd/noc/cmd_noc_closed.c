@@ -7,9 +7,9 @@
 #include "base/column.h"
 #include "noc/closed.h"
 #include "noc/compare.h"
-#include "noc/infer.h"
-#include "noc/match.h"
-#include "noc/sample.h"
+#include "noc/pdg/infer.h"
+#include "noc/pdg/match.h"
+#include "noc/pdg/sample.h"
 #include "config.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* cmd_noc_gen.c - `longpole noc gen`: a graph whose dependencies are known. */
 #include "cmd/noc/noc_graph.h"
 
-#include "noc/gen.h"
+#include "noc/pdg/gen.h"
 
 static int cmd_noc_gen_list_parameters(struct cmd *c)
 {

@@ -2,8 +2,8 @@
 /* cmd_noc_import.c - `longpole noc import` and `export`: packets of other tools. */
 #include "cmd/noc/noc_graph.h"
 
-#include "noc/csv.h"
-#include "noc/netrace.h"
+#include "noc/pdg/csv.h"
+#include "noc/pdg/netrace.h"
 
 #include <stdlib.h>
 

@@ -3,9 +3,9 @@
 #include "cmd/noc/noc_graph.h"
 
 #include "base/column.h"
-#include "noc/infer.h"
-#include "noc/infer_stream.h"
-#include "noc/match.h"
+#include "noc/pdg/infer.h"
+#include "noc/pdg/infer_stream.h"
+#include "noc/pdg/match.h"
 
 #include <stdlib.h>
 

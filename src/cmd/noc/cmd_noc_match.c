@@ -2,7 +2,7 @@
 /* cmd_noc_match.c - `longpole noc match`: which message of one run is which of another. */
 #include "cmd/noc/noc_graph.h"
 
-#include "noc/match.h"
+#include "noc/pdg/match.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* cmd_noc_sample.c - `longpole noc sample`: the base run and skewed runs of a graph. */
 #include "cmd/noc/noc_graph.h"
 
-#include "noc/sample.h"
+#include "noc/pdg/sample.h"
 
 static const char *const design_words[] = {"nodes", "links", "packets", "adaptive"};
 _Static_assert(BASE_COUNT(design_words) == NOC_DESIGNS, "as in enum noc_design");

@@ -2,7 +2,7 @@
 /* cmd_noc_sim.c - `longpole noc sim`: one network under synthetic traffic. */
 #include "cmd/noc/noc.h"
 #include "base/column.h"
-#include "noc/sim.h"
+#include "noc/network/sim.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #define LONGPOLE_CMD_NOC_H
 
 #include "cmd/cmd.h"
-#include "noc/config.h"
+#include "noc/network/config.h"
 
 #define VERB(name, flags, summary)                                                                 \
 	extern const struct cmd_details cmd_details_noc_##name;                                    \

@@ -4,8 +4,8 @@
 #define LONGPOLE_CMD_NOC_GRAPH_H
 
 #include "cmd/noc/noc.h"
-#include "noc/infer.h"
-#include "noc/pdg.h"
+#include "noc/pdg/infer.h"
+#include "noc/pdg/pdg.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/noc/noc_graph.h"
 
-#include "noc/path.h"
+#include "noc/pdg/path.h"
 
 enum { NODES_SHOWN = 3, PERCENT_SHOWN = 5 };
 

@@ -7,7 +7,7 @@
 #define LONGPOLE_CMD_SWEEP_H
 
 #include "cmd/cmd.h"
-#include "noc/config.h"
+#include "noc/network/config.h"
 
 enum { SWEEP_POINTS_MAX = 100000, SWEEP_ERROR_MAX = BASE_ERR_TEXT_MAX, SWEEP_KEY_MAX = 64 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_local.c - simulations in processes of this machine. */
 #include "cmd/sweep/sweep.h"
-#include "noc/sim.h"
+#include "noc/network/sim.h"
 
 #include <errno.h>
 #include <math.h>
