@@ -12,7 +12,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "deadlock/task_abi.h"
+#include "deadlock/facts/task_abi.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

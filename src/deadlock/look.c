@@ -2,8 +2,8 @@
 /* look.c - one look: who waits, for what, who could end it; and the verdict. */
 #include "deadlock/private.h"
 
-#include "deadlock/core.h"
-#include "deadlock/python.h"
+#include "deadlock/facts/core.h"
+#include "deadlock/facts/python.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_deadlock_core.c - any bytes as the image of a process that was dumped: refused, or threads
  * that are looked at, with what they wait for and where. */
-#include "deadlock/core.h"
+#include "deadlock/facts/core.h"
 #include "deadlock/private.h"
 #include "fuzz_file.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_deadlock_proc.c - the first byte chooses a parser of /proc, of sock_diag, of a core's notes
  * or of Python's lines, the rest is its text. */
-#include "deadlock/core.h"
-#include "deadlock/peers.h"
+#include "deadlock/facts/core.h"
+#include "deadlock/facts/peers.h"
 #include "deadlock/private.h"
 #include "runtime/python/layout.h"
 

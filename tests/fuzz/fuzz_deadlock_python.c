@@ -4,7 +4,7 @@
  * texts, or there are none. The first byte chooses the version; the rest is memory at MEMORY, where
  * _PyRuntime is.
  */
-#include "deadlock/python.c" // NOLINT(bugprone-suspicious-include)
+#include "deadlock/facts/python.c" // NOLINT(bugprone-suspicious-include)
 
 enum { MEMORY = 0x10000 };
 

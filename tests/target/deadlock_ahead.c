@@ -10,7 +10,7 @@
  *stop: "times N copies N copy_ns N ghost_ns N stopped_ns N stopped_max_ns N". Exit status 2: no
  *copies here, and why on standard error.
  */
-#include "deadlock/ghost.h"
+#include "deadlock/ahead/ghost.h"
 #include "deadlock/private.h"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@ static void print_key(const struct deadlock_key *k)
 {
 	static const char *const name[] = {
 #define KEY(id, text, met_by_name) #id,
-#include "deadlock/keys.def"
+#include "deadlock/facts/keys.def"
 	};
 	printf("%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", name[k->kind], k->space, k->id, k->at);
 }
@@ -35,11 +35,11 @@ static void print_run(const struct deadlock_wait *w, const struct deadlock_run *
 {
 	static const char *const kind[] = {
 #define KIND(id, text, noun) #id,
-#include "deadlock/kinds.def"
+#include "deadlock/facts/kinds.def"
 	};
 	static const char *const end[] = {
 #define END(id, proper, text) #id,
-#include "deadlock/ends.def"
+#include "deadlock/facts/ends.def"
 	};
 	printf("%d %s %s \"%s\" calls=%" PRIu32 " elapsed_ns=%" PRIu64 " stopped_ns=%" PRIu64
 	       " events=",

@@ -9,10 +9,10 @@
 
 /* (files are those of the table below, not of a process) */
 #define deadlock_file_of file_of_a_process
-#include "deadlock/process.c" // NOLINT(bugprone-suspicious-include)
+#include "deadlock/facts/process.c" // NOLINT(bugprone-suspicious-include)
 #undef deadlock_file_of
 
-#include "deadlock/emulate.h"
+#include "deadlock/ahead/emulate.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -2,7 +2,7 @@
 /* test_deadlock.c - parsers of /proc, strongly connected parts, the closed world, lack of memory.
  */
 #include "deadlock/components.h"
-#include "deadlock/peers.h"
+#include "deadlock/facts/peers.h"
 #include "deadlock/private.h"
 #include "runtime/python/layout.h"
 #include "test.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ghosts, what stops them, and what they may never do; the table of emulated system calls;
  * decoding. */
-#include "deadlock/decode.h"
-#include "deadlock/emulate.h"
-#include "deadlock/ghost.h"
-#include "deadlock/ghost_image.h"
-#include "deadlock/pin.h"
-#include "deadlock/snapshot.h"
-#include "deadlock/spin.h"
+#include "deadlock/ahead/decode.h"
+#include "deadlock/ahead/emulate.h"
+#include "deadlock/ahead/ghost.h"
+#include "deadlock/ahead/ghost_image.h"
+#include "deadlock/ahead/pin.h"
+#include "deadlock/ahead/snapshot.h"
+#include "deadlock/ahead/spin.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_deadlock_core.c - a core file made by hand: its threads, what they were in, its memory. */
-#include "deadlock/core.h"
+#include "deadlock/facts/core.h"
 #include "deadlock/private.h"
 #include "test.h"
 

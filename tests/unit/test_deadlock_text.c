@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_deadlock_text.c - answers made by hand, in words, as JSON and as a graph. */
 #include "deadlock/private.h"
-#include "deadlock/say.h"
+#include "deadlock/say/say.h"
 #include "test.h"
 
 #include <stdlib.h>
