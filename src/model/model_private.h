@@ -5,353 +5,15 @@
 
 #include "model/findings.h"
 #include "model/model.h"
+#include "model/object.h"
+#include "model/thread.h"
 
-#define NONE             UINT32_MAX
 #define MODEL_LEADERS    (1ull << 40)
 #define MODEL_FORKS      (1ull << 41)
 #define MODEL_BIRTHS     (1ull << 42)
 #define MODEL_EXECS      (1ull << 43)
 #define MODEL_AFFINITIES (1ull << 44) /* | a token's image, its number -> set of processors + 1 */
 enum { MODEL_KINDS = 256 };           /* of records that have rules */
-enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32, MODEL_OWED_MAX = 4 };
-
-/* What an actor is doing besides its state: decides how its next record closes the edge. */
-enum mode {
-	MODE_RUNNING,
-	MODE_WAITING,  /* on something that a record will end */
-	MODE_RUNNABLE, /* preempted: the next cpu_in ends it */
-	MODE_BLOCKED,  /* left the processor inside no recorded call */
-};
-
-struct held {
-	uint32_t object, state;
-	bool shared;
-};
-
-struct machine {                   /* an annotated state machine on a thread's stack */
-	uint32_t actor_def, actor; /* definition id, graph id */
-	uint32_t state;            /* annotated state; NONE: none yet */
-	bool linked;               /* hand control back at its end */
-	uint64_t begin_ns;         /* since when it acts for the one below, */
-	uint32_t below_state;      /* which was in this state */
-};
-
-struct standing { /* where a machine was when its stream went on to speak for another (note_act) */
-	uint32_t state, graph_state;
-	enum mode mode;
-	bool known;
-};
-
-struct io {
-	uint32_t object, queue;
-	uint32_t state;            /* of a call that nobody of ours ends; else NONE */
-	uint64_t op, n, put_bytes; /* put, or taken, before the call has ended */
-	uint64_t begin_ns, out_ns,
-		away_ns; /* its processor: left then, 0: has it; was away so long */
-	bool preempted, active,
-		wants_space; /* preempted: left it so, which is no part of the call */
-};
-
-/* A call that puts a message into a queue, or takes one. */
-struct message {
-	uint64_t key, n;
-	uint32_t object, site;
-	bool sends, receives;
-	bool moved; /* it counts as being there, or as taken */
-};
-
-/* A system call under way, as the kernel's records tell it. */
-struct call {
-	uint32_t object;
-	uint32_t queue; /* of bytes that it takes or puts; NONE */
-	uint64_t number, op, n;
-	uint64_t put_bytes; /* so far; or taken */
-	bool active, takes, puts;
-	bool reads_socket, writes_socket;
-	bool reaps;               /* an io_uring's completions */
-	bool sleeps, reads_timer; /* rules_clock.c */
-	bool named;               /* the thread's state is the call's */
-};
-
-struct awaited { /* a wait, as the verb told it that began it */
-	enum graph_verb_kind verb;
-	uint32_t queue, state;
-	int64_t n;
-	bool empty; /* there was nothing (or no room) then: what is there later came meanwhile */
-};
-
-/* What the kernel's records say of a thread or context (rules_kernel*.c). */
-struct kernel_view {
-	enum trace_context_type context; /* none: a thread */
-	uint32_t wake_queue;             /* a token for each waking by somebody with a path; NONE */
-	uint32_t processor;              /* that it is on, or was on last */
-	bool on;                         /* a processor */
-	bool looked;                     /* for who it was before */
-	bool gone;                       /* it goes on as another stream */
-	bool unborn;                     /* nothing is known of it before its first record */
-	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
-	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
-			  serves, not with what it did before it slept */
-	bool anybodys; /* server: woken by whoever passes by (RCU), for nobody's sake */
-	bool credited; /* context, server: this run has a known cause, hence a path */
-	bool woken;    /* while it waited for something that the library knows */
-	bool answered; /* ... and may go on since: it is ready, or runs, and only the record of its
-			  call's end is to come (rules_kernel_known.c) */
-	struct awaited known;        /* answered: what it waited for */
-	bool throttled;              /* runnable, but its cgroup's quota was used up */
-	bool guessed;                /* its leaving was not shown: whether it sleeps is not known */
-	uint64_t asleep_ns;          /* when it fell asleep */
-	uint64_t timer_ns, timed_ns; /* a timer woke it then, and no thread has since; how long it
-					had slept, or 0 */
-	uint32_t asleep_state;       /* what it waited in before it became ready */
-	uint32_t asleep_site;        /* kernel function where it is about to sleep; 0: not known */
-	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
-	uint32_t packet_by;     /* who put the packet that this stream handed to a device last */
-	uint32_t packet_socket; /* ... and whose it is */
-	uint64_t packet;        /* its key */
-	uint64_t ack;           /* of the segment being handled, while its socket is not known */
-	uint32_t fired_site;    /* context: function of the timer that it serves; 0: none */
-	uint32_t lock;          /* kernel lock that it waits for; 0: none */
-	uint32_t before_lock;   /* state */
-	struct call call;
-	/* A task: to it its runtime's scheduler is what the kernel is to others (rules_task.c). */
-	struct {
-		enum trace_task how;
-		bool waits;         /* in the wait that its last task_wait began */
-		uint32_t arrivals;  /* queue: it has come to a meeting; NONE */
-		uint32_t processor; /* that it had last */
-		uint32_t *needs;    /* streams: its wait needs their ends, too */
-		size_t nr_needs, needs_capacity;
-	} task;
-};
-
-/* A stay in a state, with preemptions, and the samples in it: where in it each was is known when it
- * ends. Open from its first sample or preemption on. */
-struct visit_sample {
-	uint64_t at_ns, function; /* of the time that it executed there; as in model.samples */
-};
-struct visit {
-	uint32_t state, nr;
-	uint64_t ran_ns, since_ns; /* it executed so long until then */
-	bool open, away;           /* away: preempted */
-	struct visit_sample *sample;
-	size_t capacity;
-};
-
-/* rules_clock.c: of one place where a thread sleeps, or of a timerfd. */
-struct clock {
-	uint32_t actor, queue, state; /* actor NONE: nobody has set it yet */
-	uint32_t site;
-	bool is_set, armed; /* is_set: follows from somebody; armed: a timerfd that will expire */
-	bool is_known;      /* is in model.timer */
-	uint64_t nr_deadlines, deadline_ns, period_ns; /* the last one; 0: not known */
-	int64_t remaining_ns;                          /* until it, when it was given */
-	uint64_t due_ns, every_ns; /* timerfd: the next expiry, and from then on; 0: once */
-	uint32_t process;          /* timerfd: who set it */
-};
-struct sleep {
-	uint32_t clock;     /* NONE: none */
-	bool follows, sets; /* waits for that clock; sets it when it awakes */
-	bool lasts;         /* nothing has been done since it began ... */
-	uint64_t begin_ns;  /* ... then */
-	uint64_t due_ns;
-};
-
-/* naps.c: the naps of a thread at one place. */
-struct nap_row {
-	uint32_t state, nr;
-	uint64_t end_ns; /* of the last one */
-	uint64_t ns;     /* not counted yet */
-};
-enum { MODEL_NAP_ROWS = 4 }; /* places of a thread */
-
-/* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
- * actor. */
-struct thread {
-	uint32_t stream, process, actor, role;
-	enum mode mode;
-	uint32_t graph_state;  /* what the last verb entered */
-	uint64_t entered_ns;   /* ... when that was another than before */
-	uint32_t run_state;    /* what it returns to when it holds and does nothing */
-	uint32_t resume_state; /* while preempted or blocked */
-	uint32_t exit_queue;
-	struct {
-		uint32_t to;    /* before its first record, that processor + 1; 0: not seen */
-		bool by_switch; /* ... when another of ours had just left it */
-		uint64_t ns;
-	} came;
-	uint32_t processors;      /* set that it may run on, + 1; 0: not known */
-	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
-				     NONE */
-	/* While it waits: when it got a processor that none of ours had just left; 0: it did not. */
-	uint64_t on_ns;
-	uint32_t nr_held, nr_machines;
-	struct awaited awaits; /* MODE_WAITING */
-	struct {
-		struct awaited outer; /* interrupted: by its handler */
-		uint64_t handled_ns;  /* when a handler began in a wait */
-		uint64_t sent_ns;     /* when it was sent one (or cancelled) by name, ... */
-		uint32_t sender;      /* ... and by whom: an actor */
-	} signal;
-	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
-	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
-	uint64_t timed_before_ns;    /* the same of the wait before the present one */
-	struct {                     /* sleeps until a time limit */
-		uint64_t begin_ns, end_ns; /* the last of them */
-		uint32_t nr;               /* in a row, with next to nothing in between */
-		bool held;                 /* a lock meanwhile */
-		bool broken;               /* the last one ended before its time: by a signal */
-		struct nap_row row[MODEL_NAP_ROWS];
-		bool gave; /* somebody something, since the last nap */
-	} naps;
-	uint64_t begin_ns, end_ns; /* life span */
-	uint64_t born_ns;          /* begun, or first seen; UINT64_MAX: not yet */
-	uint64_t begin_run_ns;     /* when it came to its processor */
-	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
-	struct {
-		uint32_t site;       /* of its last annotation that has one */
-		uint32_t kept_state; /* + 1: whenever it runs (TRACE_NOTE_KEPT); 0: none */
-	} note;
-	uint32_t *run_by_site; /* site id -> state + 1 */
-	size_t run_capacity;
-	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
-	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
-	bool seen, ended, main_thread;
-	bool left;                 /* said that it ends */
-	bool left_alone;           /* ended before them: the process ends with the last of them */
-	bool left_in_wait;         /* its processor, since the present wait began */
-	bool resumes;              /* the present wait goes on after a signal's handler */
-	bool interrupted;          /* and such a one is not over, though its handler does things */
-	uint32_t at_barrier;       /* object: has come there and not left; 0: none */
-	bool link_next, link_back; /* deferred link across a call */
-	bool acts;                 /* for machines in turn (note_act): no actor itself */
-	struct kernel_view k;
-	struct io io;
-	struct sleep sleep;
-	struct message message;
-	struct {
-		uint32_t site; /* of a vfork or posix_spawn since which it has not slept; 0: none */
-		bool in_child; /* vfork's, which has not executed a program, nor ended */
-	} spawn;
-	struct visit visit;
-	struct {                     /* a wait that an annotation announced (announced.c) */
-		bool is_on, is_told; /* told: the graph knows of it */
-		uint32_t actor, queue, state; /* who waits, for what, in which state */
-		int64_t n;
-		enum graph_verb_kind verb;
-		uint32_t nr_owed;
-		struct {
-			uint32_t object;
-			uint64_t n;
-		} owed[MODEL_OWED_MAX]; /* taken since then, of which nothing was told */
-	} announced;
-	struct held *held; /* up to MODEL_HELD_MAX */
-	struct machine *machine;
-	size_t held_capacity, machine_capacity;
-};
-
-/* Something waited on, by definition id. Queue ids are NONE until first used. */
-enum { MODEL_SIGNALS_MAX = 64, MODEL_HOLDS_KEPT = 4 };
-
-struct signals { /* sent, not yet seen to arrive; oldest first */
-	struct {
-		uint64_t time_ns, n;
-		uint32_t slot;
-	} sent[MODEL_SIGNALS_MAX];
-	uint32_t nr;
-	uint32_t queue[MODEL_SIGNALS_MAX]; /* one a signal, so that a waiter can take the one that
-					      was meant for it */
-	bool used[MODEL_SIGNALS_MAX];
-};
-
-/* One of the requests that a disk does at once. */
-struct disk_slot {
-	uint32_t actor;
-	uint64_t key;
-	bool busy;
-};
-struct disk {
-	struct disk_slot *slot;
-	uint32_t nr_slots;
-	size_t slot_capacity;
-};
-
-/* A TCP socket's sending half: see rules_kernel_tcp.c. Queues are NONE until first used. */
-struct tcp {
-	uint32_t sender;                       /* actor */
-	uint32_t window, unsent, room;         /* credits, bytes, credits */
-	uint32_t below;                        /* credits: bytes that have left the discipline */
-	uint64_t sent, acknowledged;           /* sequence numbers: up to there */
-	uint64_t peer_bytes, congestion_bytes; /* windows */
-	uint64_t room_bytes;                   /* acknowledged, and not given as room yet */
-	uint64_t
-		sent_early; /* in the program's present call, which says only at its end how much */
-	bool known, heard, open;
-};
-
-struct packet { /* bytes of a flow, from sequence number to sequence number */
-	uint64_t key;
-	uint32_t begin, end;
-};
-
-enum { PACKETS_FOUND_MAX = 64 };
-
-struct packets { /* under way on a flow */
-	struct packet *packet, found[PACKETS_FOUND_MAX];
-	size_t nr, capacity;
-};
-
-/* What a process's end does something to, found from the process (ends.c). */
-enum owned_how {
-	OWNED_written, /* pipe: the image that wrote last: its end is the end of file */
-	OWNED_closed, /* pipe: the pid key of who closed its writing end, the eldest; nobody yet, or
-			 its end has been read */
-	OWNED_locked, /* file: the pid key of who has locked it */
-	OWNED_NR
-};
-struct owned {
-	uint64_t owner; /* 0: nobody recorded */
-	uint64_t since_ns;
-	uint32_t next, prev; /* of the same owner, the newest first; 0: none */
-};
-struct object {
-	uint32_t same_as;       /* another definition of it; 0: none */
-	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
-				   end of file; io_uring: submitted */
-	uint32_t queue3;        /* what a pseudo-actor passes on; io_uring: handed to its threads */
-	uint32_t room;          /* rwlock: a token for each reader that is not in; io_uring: wait
-				   for their files */
-	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
-	uint32_t class_ix; /* + 1 */
-	struct {
-		uint32_t site, state;       /* site + 1 */
-	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
-	uint64_t taken_ns, released_ns;     /* mutex: last taken, last given up */
-	uint64_t waiters, parties, arrived; /* condition variable; barrier */
-	uint64_t doubted; /* semaphore: units of which a wait says that they are taken already */
-	uint64_t waited_since_ns; /* condition variable: by the first of its waiters */
-	struct signals *signals;  /* condition variable */
-	uint32_t user;            /* processor: the stream that left it last; bytes: that reads */
-	uint64_t left_ns;         /* ... and when; bytes: when some were taken last */
-	struct owned owned[OWNED_NR];
-	bool tells_room;          /* bytes: who read last is known to who looks for room */
-	bool called;              /* listener: a socket that is recorded, too, connects to it */
-	bool calls;               /* connecting socket: its unit is in the listener's queue */
-	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */
-	uint32_t sender;          /* qdisc: the actor that sends what it holds */
-	bool sends;               /* ... and has something to send */
-	struct {                  /* ... and how fast */
-		uint64_t came_ns; /* into an empty one: when; 0: it was not */
-		uint64_t left_ns; /* the last packet; 0: none */
-		uint64_t busy_ns, busy_bytes; /* lately, while it always had some */
-	} rate;
-	struct disk *disk;
-	struct tcp *tcp;
-	struct packets *packets, *held; /* flow: under way; in a discipline */
-	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted; of
-				messages: units */
-	uint64_t outside; /* message queue: units of those that are sent, but are not in it yet */
-};
 
 /* ---- findings.c, check.c: are the annotations right? ----------------------------------------- */
 
@@ -396,10 +58,6 @@ struct cpu {
 	uint64_t since_ns, last_ns;
 	struct cpu_use *use; /* the last MODEL_CPU_HISTORY; NULL: nobody has left it */
 	uint32_t nr;
-};
-
-struct connection { /* two directions, by the writer's side */
-	struct object side[2];
 };
 
 struct role { /* actors of one program and start routine, or one kind of context, on one host */
@@ -536,7 +194,7 @@ struct model_processors {
 	uint32_t nr_processor_sets;
 };
 
-/* Roles, classes, states, actors and queues, as they were made (model.c). */
+/* Roles, classes, states, actors and queues, as they were made (made.c). */
 struct model_made {
 	struct role *role;
 	size_t nr_roles, role_capacity;
@@ -777,7 +435,10 @@ static inline uint32_t model_same_object(const struct model *m, uint32_t id)
 	return m->object[id].same_as ? m->object[id].same_as : id;
 }
 
-/* ---- model.c: actors, queues, states, verbs -------------------------------------------------- */
+/* ---- made.c, verbs.c: actors, queues, states, verbs ------------------------------------------ */
+
+/* A failure is kept; the first one ends the run, and rules need not look. */
+void model_keep(struct model *m, enum base_status s);
 
 uint32_t model_make_state(struct model *m, enum model_cause cause, uint32_t role, uint32_t class_ix,
 	uint32_t site, uint32_t detail);
