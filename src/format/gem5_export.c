@@ -501,7 +501,7 @@ static void gem5_export_add_index(struct gem5_export *ex)
 	}
 }
 
-static void note_all(const struct gem5_export *ex)
+static void gem5_export_note_all(const struct gem5_export *ex)
 {
 	struct base_str *n = ex->in->notes;
 	format_note_count(n, ex->nr_others,
@@ -550,7 +550,7 @@ static enum base_status write_file(struct gem5_export *ex)
 	return s;
 }
 
-static enum base_status run(struct gem5_export *ex)
+static enum base_status gem5_export_run(struct gem5_export *ex)
 {
 	ex->defs = trace_reader_defs(ex->in->reader);
 	ex->nr_lanes = ex->defs->nr_streams;
@@ -572,9 +572,9 @@ enum base_status format_export_gem5(const struct format_input *in,
 {
 	struct gem5_export ex = {.in = in, .out = {.sink = sink, .err = err}, .err = err};
 	(void)opts;
-	enum base_status s = run(&ex), closed = BASE_OK;
+	enum base_status s = gem5_export_run(&ex), closed = BASE_OK;
 	if (s == BASE_OK) {
-		note_all(&ex);
+		gem5_export_note_all(&ex);
 		closed = format_out_close(&ex.out);
 	} else {
 		base_str_fini(&ex.out.text);

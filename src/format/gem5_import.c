@@ -14,7 +14,7 @@ enum { BATCH_RECORDS = 4096, KEY_MAX_BYTES = 256 << 20, STREAM = 1 };
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static uint64_t take(const uint8_t *p, unsigned nr_bytes, bool big_endian)
+static uint64_t gem5_take(const uint8_t *p, unsigned nr_bytes, bool big_endian)
 {
 	uint64_t v = 0;
 	for (unsigned i = 0; i < nr_bytes; i++)
@@ -22,13 +22,13 @@ static uint64_t take(const uint8_t *p, unsigned nr_bytes, bool big_endian)
 	return v;
 }
 
-static struct gem5_record take_record(const uint8_t *p, bool big)
+static struct gem5_record gem5_take_record(const uint8_t *p, bool big)
 {
 	return (struct gem5_record){
-		.tick = take(p, 8, big),
-		.data = (uint32_t)take(p + 8, 4, big),
-		.machine = (uint16_t)take(p + 12, 2, big),
-		.what = (uint16_t)take(p + 14, 2, big),
+		.tick = gem5_take(p, 8, big),
+		.data = (uint32_t)gem5_take(p + 8, 4, big),
+		.machine = (uint16_t)gem5_take(p + 12, 2, big),
+		.what = (uint16_t)gem5_take(p + 14, 2, big),
 		.op = p[16],
 		.flags = p[17],
 		.cpu = p[18],
@@ -61,17 +61,17 @@ struct gem5_import {
 	enum base_status status;
 };
 
-static void put(struct gem5_import *im, struct trace_record r)
+static void gem5_put(struct gem5_import *im, struct trace_record r)
 {
 	if (im->status == BASE_OK)
 		im->status = trace_writer_put(im->to, &r, im->err);
 }
 
 #define PUT(im, at, by, what, ...)                                                                 \
-	put(im, (struct trace_record){.time_ns = (at),                                             \
-			.stream = (by),                                                            \
-			.kind = TRACE_##what,                                                      \
-			.u.what = {__VA_ARGS__}})
+	gem5_put(im, (struct trace_record){.time_ns = (at),                                        \
+			     .stream = (by),                                                       \
+			     .kind = TRACE_##what,                                                 \
+			     .u.what = {__VA_ARGS__}})
 
 /* The trace's id of a text, defined when new. */
 static uint32_t string(struct gem5_import *im, const char *text)
@@ -101,7 +101,7 @@ static uint32_t generated(struct gem5_import *im, const char *what, unsigned num
 	return id;
 }
 
-static const struct gem5_thing *named(const struct gem5_things *t, uint32_t id)
+static const struct gem5_thing *gem5_named(const struct gem5_things *t, uint32_t id)
 {
 	return id < t->nr && t->thing[id].name ? &t->thing[id] : NULL;
 }
@@ -115,7 +115,7 @@ static const char *system_text(const struct gem5_import *im, uint64_t system)
 /* 0: there is no such machine. */
 static uint32_t machine(struct gem5_import *im, uint32_t id)
 {
-	const struct gem5_thing *t = named(&im->key.machines, id);
+	const struct gem5_thing *t = gem5_named(&im->key.machines, id);
 	if (!id || (!t && im->named))
 		return 0;
 	if (im->machine[id])
@@ -148,7 +148,7 @@ static uint32_t queue_name(struct gem5_import *im, const struct gem5_thing *t)
 
 static uint32_t queue(struct gem5_import *im, uint32_t id)
 {
-	const struct gem5_thing *t = named(&im->key.queues, id);
+	const struct gem5_thing *t = gem5_named(&im->key.queues, id);
 	if (!id || (!t && im->named))
 		return 0;
 	if (im->queue[id])
@@ -163,7 +163,7 @@ static uint32_t queue(struct gem5_import *im, uint32_t id)
 /* States are counted by machine name. One that the key does not name gets its number. */
 static uint32_t state(struct gem5_import *im, uint32_t machine_id, uint32_t id)
 {
-	const struct gem5_thing *t = named(&im->key.machines, machine_id);
+	const struct gem5_thing *t = gem5_named(&im->key.machines, machine_id);
 	uint64_t hi = t ? t->name : UINT64_C(1) << 32 | machine_id, found, text;
 	if (base_map_get(&im->states, hi, id, &found))
 		return (uint32_t)found;
@@ -279,7 +279,7 @@ static void one(struct gem5_import *im, const struct gem5_record *g)
 	if (im->acting != g->machine)
 		PUT(im, r.time_ns, STREAM, note_act, .actor = actor);
 	im->acting = g->machine;
-	put(im, r);
+	gem5_put(im, r);
 	im->nr_done++;
 }
 
@@ -305,17 +305,17 @@ static enum base_status read_header(struct gem5_import *im, struct header *h)
 	enum base_status s = read_bytes(im, 0, b, sizeof b);
 	if (s != BASE_OK)
 		return s;
-	uint64_t version = take(b, 8, false);
-	im->big_endian = take(b, 8, true) == GEM5_VERSION;
+	uint64_t version = gem5_take(b, 8, false);
+	im->big_endian = gem5_take(b, 8, true) == GEM5_VERSION;
 	if (version != GEM5_VERSION && !im->big_endian)
 		return base_fail(im->err, BASE_ERR_FOREIGN,
 			"begins with 0x%016llx instead of annotate.bin's version 0x%016llx, in "
 			"either "
 			"byte order",
 			(unsigned long long)version, (unsigned long long)GEM5_VERSION);
-	*h = (struct header){.nr_records = take(b + 8, 8, im->big_endian),
-		.key_offset = take(b + 16, 8, im->big_endian),
-		.key_bytes = (uint32_t)take(b + 32, 4, im->big_endian)};
+	*h = (struct header){.nr_records = gem5_take(b + 8, 8, im->big_endian),
+		.key_offset = gem5_take(b + 16, 8, im->big_endian),
+		.key_bytes = (uint32_t)gem5_take(b + 32, 4, im->big_endian)};
 	return BASE_OK;
 }
 
@@ -396,7 +396,7 @@ static enum base_status read_records(
 		im->status = read_bytes(im, at, bytes, nr * GEM5_RECORD_BYTES);
 		for (size_t i = 0; i < nr && im->status == BASE_OK; i++) {
 			struct gem5_record g =
-				take_record(bytes + i * GEM5_RECORD_BYTES, im->big_endian);
+				gem5_take_record(bytes + i * GEM5_RECORD_BYTES, im->big_endian);
 			one(im, &g);
 		}
 		at += nr * GEM5_RECORD_BYTES;
@@ -449,7 +449,8 @@ static void note_all(struct gem5_import *im)
 		trace_writer_count(im->to, TRACE_DIAG_import_cut, 1);
 }
 
-static enum base_status run(struct gem5_import *im, const struct format_import_options *opts)
+static enum base_status gem5_import_run(
+	struct gem5_import *im, const struct format_import_options *opts)
 {
 	struct header h = {0};
 	enum base_status s = read_header(im, &h);
@@ -479,7 +480,7 @@ enum base_status format_import_gem5(const struct format_source *from, struct tra
 		.err = err,
 		.notes = notes,
 		.tick_ps = opts->tick_ps ? opts->tick_ps : GEM5_TICK_PS};
-	enum base_status s = run(&im, opts);
+	enum base_status s = gem5_import_run(&im, opts);
 	format_gem5_key_fini(&im.key);
 	base_strtab_free(im.strings);
 	base_map_fini(&im.states);

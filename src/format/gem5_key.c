@@ -87,7 +87,7 @@ static void escape(struct parser *ps)
 	base_str_add_bytes(&ps->string, &byte, 1);
 }
 
-static enum token string(struct parser *ps)
+static enum token gem5_string(struct parser *ps)
 {
 	char quote = *ps->p++;
 	base_str_reset(&ps->string);
@@ -110,7 +110,7 @@ static enum token string(struct parser *ps)
 }
 
 /* Decimal, 0x..., 0o... and 0...; an L may follow. */
-static enum token number(struct parser *ps)
+static enum token gem5_number(struct parser *ps)
 {
 	unsigned base = 10;
 	uint64_t v = 0;
@@ -156,9 +156,9 @@ static enum token gem5_key_next(struct parser *ps)
 		return ps->token = TOKEN_END;
 	char c = *ps->p;
 	if (c == '"' || c == '\'')
-		return ps->token = string(ps);
+		return ps->token = gem5_string(ps);
 	if (gem5_key_is_digit(c))
-		return ps->token = number(ps);
+		return ps->token = gem5_number(ps);
 	ps->word = ps->p;
 	while (ps->p < ps->end && gem5_key_is_word(*ps->p))
 		ps->p++;
@@ -183,7 +183,7 @@ static bool is_sign(const struct parser *ps, char c)
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-static uint32_t text_of(struct parser *ps)
+static uint32_t gem5_text_of(struct parser *ps)
 {
 	uint32_t id = 0;
 	enum base_status s = ps->string.failed
@@ -210,7 +210,7 @@ static bool tuple(struct parser *ps, struct gem5_thing *ret)
 	ret->system = ps->number;
 	if (gem5_key_next(ps) != TOKEN_SIGN || ps->sign != ',' || gem5_key_next(ps) != TOKEN_STRING)
 		return false;
-	ret->name = text_of(ps);
+	ret->name = gem5_text_of(ps);
 	if (gem5_key_next(ps) != TOKEN_SIGN || ps->sign != ',' || gem5_key_next(ps) != TOKEN_NUMBER)
 		return false;
 	ret->instance = ps->number;
@@ -226,7 +226,7 @@ struct list {                       /* where a list's elements go */
 static void gem5_key_add_text(struct parser *ps, const struct list *l, size_t id)
 {
 	struct gem5_key *k = ps->k;
-	uint32_t text = text_of(ps);
+	uint32_t text = gem5_text_of(ps);
 	if (!id)
 		return; /* "NULL" */
 	if (l->machine) {
@@ -321,7 +321,7 @@ static bool statement(struct parser *ps)
 			return skip_statement(ps);
 		if (gem5_key_next(ps) != TOKEN_STRING)
 			return false;
-		l.machine = text_of(ps);
+		l.machine = gem5_text_of(ps);
 		gem5_key_next(ps);
 		if (!is_sign(ps, ']') || !l.machine)
 			return false;

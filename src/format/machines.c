@@ -172,17 +172,17 @@ struct output {
 	enum base_status status;
 };
 
-static void put(struct output *o, struct trace_record r)
+static void machines_put(struct output *o, struct trace_record r)
 {
 	if (o->status == BASE_OK)
 		o->status = trace_writer_put(o->to, &r, o->err);
 }
 
 #define PUT(o, at, by, what, ...)                                                                  \
-	put(o, (struct trace_record){.time_ns = (at),                                              \
-		       .stream = (by),                                                             \
-		       .kind = TRACE_##what,                                                       \
-		       .u.what = {__VA_ARGS__}})
+	machines_put(o, (struct trace_record){.time_ns = (at),                                     \
+				.stream = (by),                                                    \
+				.kind = TRACE_##what,                                              \
+				.u.what = {__VA_ARGS__}})
 
 static void define(struct format_machines *m, struct output *o, const char *program)
 {
@@ -202,7 +202,7 @@ static void define(struct format_machines *m, struct output *o, const char *prog
 		PUT(o, 0, 0, object, .object = i + 1, .type = TRACE_OBJECT_queue,
 			.name = m->queue[i]);
 	for (size_t i = 0; i < m->nr_works; i++)
-		put(o, (struct trace_record){.kind = TRACE_work, .u.work = m->work[i]});
+		machines_put(o, (struct trace_record){.kind = TRACE_work, .u.work = m->work[i]});
 }
 
 static void write_verb(struct output *o, const struct verb *v, uint64_t at)
@@ -242,7 +242,7 @@ struct moment {
 };
 enum { PASSES_MAX = 64 };
 
-static bool go_on(struct moment *w, struct output *o, const struct verb *v, bool force)
+static bool machines_go_on(struct moment *w, struct output *o, const struct verb *v, bool force)
 {
 	uint64_t nr = 0;
 	bool there = base_map_get(&w->units, v->id, v->key, &nr) && nr;
@@ -280,7 +280,7 @@ static void write_moment(struct moment *w, struct output *o, struct verb *v, siz
 			bool is_one = v[k].actor && v[k].actor != FORMAT_NOBODY;
 			if (!v[k].actor || (is_one && w->stuck[v[k].actor] == w->pass))
 				continue;
-			if (!go_on(w, o, &v[k], first)) {
+			if (!machines_go_on(w, o, &v[k], first)) {
 				w->stuck[v[k].actor] = w->pass;
 				continue;
 			}
@@ -288,7 +288,7 @@ static void write_moment(struct moment *w, struct output *o, struct verb *v, siz
 			left--;
 		}
 		for (size_t k = 0; left == before && k < nr; k++) /* nobody can: the first must */
-			if (v[k].actor && go_on(w, o, &v[k], true)) {
+			if (v[k].actor && machines_go_on(w, o, &v[k], true)) {
 				v[k].actor = 0;
 				left--;
 			}

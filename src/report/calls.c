@@ -63,7 +63,7 @@ static void calls_add_failed(struct report_call_use *u, uint64_t nr, uint64_t er
 	}
 }
 
-static void count(struct builder *b, const struct trace_record *r)
+static void calls_count(struct builder *b, const struct trace_record *r)
 {
 	struct cell *c = calls_cell_of(b, r);
 	if (!c)
@@ -212,7 +212,7 @@ static void calls_add_totals(struct builder *b)
 	}
 }
 
-static enum base_status read_records(struct builder *b, struct base_err *err)
+static enum base_status calls_read_records(struct builder *b, struct base_err *err)
 {
 	struct trace_batch batch;
 	enum base_status s = trace_reader_rewind(b->run->reader, err);
@@ -221,7 +221,7 @@ static enum base_status read_records(struct builder *b, struct base_err *err)
 		for (size_t i = 0; s == BASE_OK && i < batch.nr; i++) {
 			const struct trace_record *r = &batch.record[i];
 			if (r->kind == TRACE_call_count)
-				count(b, r);
+				calls_count(b, r);
 			else if (r->kind == TRACE_call_time)
 				time_of_last(b, r);
 			else if (r->kind == TRACE_call_special)
@@ -429,7 +429,7 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, b->run, b->m, err);
 	if (s == BASE_OK)
-		s = read_records(b, err);
+		s = calls_read_records(b, err);
 	if (s == BASE_OK && !b->nr_cells)
 		s = base_fail(err, BASE_ERR_LACKS,
 			"this trace has no counts of library calls; 'longpole calls -- PROG' makes "

@@ -438,7 +438,7 @@ static bool may_spin(struct session *s, struct spin_stop *stop)
 	return twice;
 }
 
-static void step(struct session *s, struct spin_stop *stop)
+static void yield_step(struct session *s, struct spin_stop *stop)
 {
 	const struct spin_limits limits = {
 		.steps = SPIN_STEPS_DEFAULT + STEPS_A_ROUND * s->o->iterations,
@@ -476,7 +476,7 @@ static void try_one(struct session *s, pid_t tid)
 		return;
 	}
 	if (may_spin(s, &stop))
-		step(s, &stop);
+		yield_step(s, &stop);
 	spin_let_go(&stop);
 	r->stopped_ns += os_time_ns(CLOCK_MONOTONIC) - stop.stopped_at_ns;
 	yield_note_end(s, tid, stop.ended, stop.end_status);

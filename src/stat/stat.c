@@ -364,7 +364,7 @@ static void put_library_first(const char *library, const char *file_path)
 	base_str_fini(&both);
 }
 
-_Noreturn static void run_child(const struct session *session, const struct launch *launch,
+_Noreturn static void stat_run_child(const struct session *session, const struct launch *launch,
 	const char *library, const char *file_path)
 {
 	char byte;
@@ -442,7 +442,7 @@ static enum base_status stat_start(struct session *session, const char *library,
 	if (session->main < 0)
 		return base_fail_errno(err, errno, "cannot fork");
 	if (!session->main)
-		run_child(session, launch, library, file_path);
+		stat_run_child(session, launch, library, file_path);
 	struct rusage own;
 	getrusage(RUSAGE_SELF, &own);
 	session->own_rss_kb = (uint64_t)own.ru_maxrss;

@@ -91,7 +91,7 @@ struct reading {
 	bool *found;           /* by place: in this file */
 };
 
-static uint64_t take(const uint8_t *p, unsigned nr_bytes)
+static uint64_t jit_take(const uint8_t *p, unsigned nr_bytes)
 {
 	uint64_t v = 0;
 	memcpy(&v, p, nr_bytes); /* of this machine's byte order */
@@ -105,7 +105,7 @@ static void find_line(struct symbol_jit_place *p, const struct code *c, uint64_t
 	const char *file = NULL;
 	size_t file_bytes = 0;
 	while ((size_t)(end - at) > DEBUG_ENTRY_BYTES) {
-		uint64_t address = take(at, 8) - lines_before, line = take(at + 8, 4);
+		uint64_t address = jit_take(at, 8) - lines_before, line = jit_take(at + 8, 4);
 		const char *name = (const char *)at + DEBUG_ENTRY_BYTES;
 		size_t length = strnlen(name, (size_t)(end - at) - DEBUG_ENTRY_BYTES);
 		/* 0xff: that of the entry before */
@@ -242,11 +242,11 @@ static bool next_record(struct dump *d, struct dump_record *ret)
 {
 	if ((size_t)(d->end - d->p) < RECORD_HEADER_BYTES)
 		return false;
-	size_t size = take(d->p + 4, 4);
+	size_t size = jit_take(d->p + 4, 4);
 	if (size < RECORD_HEADER_BYTES || size > (size_t)(d->end - d->p))
 		return false; /* being written, or nonsense from here on */
-	*ret = (struct dump_record){.kind = (uint32_t)take(d->p, 4),
-		.time_ns = d->timed ? take(d->p + 8, 8) : 0,
+	*ret = (struct dump_record){.kind = (uint32_t)jit_take(d->p, 4),
+		.time_ns = d->timed ? jit_take(d->p + 8, 8) : 0,
 		.body = d->p + RECORD_HEADER_BYTES,
 		.nr_bytes = size - RECORD_HEADER_BYTES};
 	d->p += size;
@@ -257,8 +257,8 @@ static bool parse_load(const uint8_t *body, size_t nr_bytes, struct code *ret)
 {
 	if (nr_bytes <= LOAD_BYTES)
 		return false;
-	ret->start = take(body + 16, 8);
-	ret->size = take(body + 24, 8);
+	ret->start = jit_take(body + 16, 8);
+	ret->size = jit_take(body + 24, 8);
 	ret->name = (const char *)body + LOAD_BYTES;
 	ret->name_bytes = strnlen(ret->name, nr_bytes - LOAD_BYTES);
 	return ret->name_bytes > 0 && ret->name_bytes < nr_bytes - LOAD_BYTES;
@@ -268,14 +268,15 @@ static bool parse_load(const uint8_t *body, size_t nr_bytes, struct code *ret)
 static bool parse_move(const struct dump *d, const struct dump_record *m, struct code *ret)
 {
 	uint64_t at;
-	if (m->nr_bytes < MOVE_BYTES || !base_map_get(&d->by_index, 0, take(m->body + 40, 8), &at))
+	if (m->nr_bytes < MOVE_BYTES ||
+		!base_map_get(&d->by_index, 0, jit_take(m->body + 40, 8), &at))
 		return false;
 	const uint8_t *load = d->base + at;
-	size_t nr_bytes = take(load - RECORD_HEADER_BYTES + 4, 4) - RECORD_HEADER_BYTES;
+	size_t nr_bytes = jit_take(load - RECORD_HEADER_BYTES + 4, 4) - RECORD_HEADER_BYTES;
 	if (!parse_load(load, nr_bytes, ret))
 		return false;
-	ret->start = take(m->body + 24, 8);
-	ret->size = take(m->body + 32, 8);
+	ret->start = jit_take(m->body + 24, 8);
+	ret->size = jit_take(m->body + 32, 8);
 	return true;
 }
 
@@ -291,12 +292,12 @@ static bool read_record(struct reading *r, struct dump *d, const struct dump_rec
 		return !parse_move(d, record, &c) || give(r, &c);
 	if (record->kind != RECORD_LOAD || !parse_load(record->body, record->nr_bytes, &c))
 		return true;
-	if (debug->nr_bytes > DEBUG_BYTES && take(debug->body, 8) == c.start) {
+	if (debug->nr_bytes > DEBUG_BYTES && jit_take(debug->body, 8) == c.start) {
 		c.debug = debug->body + DEBUG_BYTES;
 		c.debug_bytes = debug->nr_bytes - DEBUG_BYTES;
 	}
 	debug->nr_bytes = 0;
-	uint64_t index = take(record->body + 32, 8);
+	uint64_t index = jit_take(record->body + 32, 8);
 	return base_map_put(&d->by_index, 0, index, (uint64_t)(record->body - d->base)) ==
 		       BASE_OK &&
 	       give(r, &c);
@@ -305,14 +306,14 @@ static bool read_record(struct reading *r, struct dump *d, const struct dump_rec
 static bool open_dump(struct dump *d, const struct symbol_jit_file *f)
 {
 	*d = (struct dump){.base = f->bytes};
-	if (f->nr_bytes < DUMP_HEADER_BYTES || take(f->bytes, 4) != DUMP_MAGIC)
+	if (f->nr_bytes < DUMP_HEADER_BYTES || jit_take(f->bytes, 4) != DUMP_MAGIC)
 		return false;
-	size_t header = take(f->bytes + 8, 4);
+	size_t header = jit_take(f->bytes + 8, 4);
 	if (header < DUMP_HEADER_BYTES || header > f->nr_bytes)
 		return false;
 	d->p = f->bytes + header;
 	d->end = f->bytes + f->nr_bytes;
-	d->timed = !(take(f->bytes + 32, 8) & DUMP_ARCH_TIMESTAMP);
+	d->timed = !(jit_take(f->bytes + 32, 8) & DUMP_ARCH_TIMESTAMP);
 	return true;
 }
 
@@ -327,7 +328,7 @@ static uint64_t lines_before(struct dump d)
 		if (r.kind != RECORD_DEBUG_INFO || r.nr_bytes < DEBUG_BYTES + DEBUG_ENTRY_BYTES)
 			continue;
 		any = true;
-		if (take(r.body + DEBUG_BYTES, 8) - take(r.body, 8) < ELF_HEADER_BYTES)
+		if (jit_take(r.body + DEBUG_BYTES, 8) - jit_take(r.body, 8) < ELF_HEADER_BYTES)
 			return 0;
 	}
 	return any ? ELF_HEADER_BYTES : 0;

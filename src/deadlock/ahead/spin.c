@@ -184,7 +184,7 @@ static bool tell_registers(struct deadlock_ghost *g, struct proof *p)
 	return true;
 }
 
-static uint64_t value_of(struct deadlock_ghost *g, const struct deadlock_operand *o)
+static uint64_t spin_value_of(struct deadlock_ghost *g, const struct deadlock_operand *o)
 {
 	uint64_t value = 0;
 	(void)deadlock_ghost_read(g, o->address, &value, o->size_bytes);
@@ -236,7 +236,7 @@ static enum step step_and_tell(
 	uint64_t before[DEADLOCK_OPERANDS_MAX] = {0};
 	note_reads(p, i, &r);
 	for (unsigned n = 0; n < i->nr_operands; n++)
-		before[n] = i->operand[n].is_written ? value_of(g, &i->operand[n]) : 0;
+		before[n] = i->operand[n].is_written ? spin_value_of(g, &i->operand[n]) : 0;
 	const enum step result = step(g);
 	if (result != STEP_DONE)
 		return result;
@@ -245,7 +245,7 @@ static enum step step_and_tell(
 		spin_changed(&p->detector);
 	for (unsigned n = 0; n < i->nr_operands; n++)
 		if (i->operand[n].is_written)
-			tell_store(p, &i->operand[n], before[n], value_of(g, &i->operand[n]),
+			tell_store(p, &i->operand[n], before[n], spin_value_of(g, &i->operand[n]),
 				spin_is_own_stack(&r, i->operand[n].address));
 	return STEP_DONE;
 }

@@ -163,7 +163,7 @@ static struct memory_slot_state *touch(
 	return s;
 }
 
-static uint64_t word_of(const struct memory_decoder *d, uint32_t index)
+static uint64_t decode_word_of(const struct memory_decoder *d, uint32_t index)
 {
 	return index | (uint64_t)d->block[index].bits << MEMORY_WORD_SHIFT;
 }
@@ -177,7 +177,7 @@ static bool predicted(struct memory_decoder *d, struct piece *z)
 		return false;
 	struct memory_slot_state *s = touch(d, index, b);
 	uint64_t *w = z->word + z->at;
-	*w++ = word_of(d, index);
+	*w++ = decode_word_of(d, index);
 	uint64_t stack = d->stack, word = d->before;
 	for (unsigned i = 0; i < b->nr_stack; i++)
 		w[i] = stack += s[i].stride;
@@ -289,7 +289,7 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index, boo
 	unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
 	if (plain && !as_predicted && !get_bits(d, z, &d->block[index]))
 		return false;
-	*w++ = word_of(d, (uint32_t)index);
+	*w++ = decode_word_of(d, (uint32_t)index);
 	for (unsigned i = 0; i < b->nr_stack; i++) {
 		const uint64_t to = d->stack + s[i].stride, base[] = {to, d->stack, neighbour, to};
 		struct slot slot = {0};
@@ -376,7 +376,7 @@ static void repeat(uint64_t *to, size_t distance, size_t m)
 
 /* `m` words that go on as the 2 * `distance` before them, linearly. They do so at each multiple of
  * the distance, too: with longer ones no word waits for the one just written. */
-static void go_on(uint64_t *to, size_t distance, size_t m)
+static void decode_go_on(uint64_t *to, size_t distance, size_t m)
 {
 	enum { FAR = 256 };
 	const uint64_t *before = to - distance;
@@ -456,7 +456,7 @@ static bool copy(struct memory_decoder *d, struct piece *z)
 		m < distance * 2)
 		return false;
 	uint64_t *to = z->word + z->at;
-	go_on(to, distance, m);
+	decode_go_on(to, distance, m);
 	if (!learn(d, to, m, distance) || !note_loops(d, z, distance, m))
 		return false;
 	z->at += (uint32_t)m;

@@ -392,7 +392,8 @@ static void infer_stream_close_all(struct stream *t)
 	noc_runs_fini(&t->runs);
 }
 
-static enum base_status run(struct stream *t, const char *const *path, struct base_err *err)
+static enum base_status infer_stream_run(
+	struct stream *t, const char *const *path, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	for (uint32_t r = 0; r < t->nr_runs && s == BASE_OK; r++)
@@ -422,7 +423,7 @@ enum base_status noc_infer_files(const char *const *path, uint32_t nr_runs,
 	t.source = base_alloc(nr_runs * sizeof *t.source);
 	if (!t.source)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {run|runs}", nr_runs);
-	enum base_status s = run(&t, path, err);
+	enum base_status s = infer_stream_run(&t, path, err);
 	if (t.writer) {
 		enum base_status closed = trace_writer_close(t.writer, s == BASE_OK ? err : NULL);
 		s = s == BASE_OK ? closed : s;
