@@ -267,7 +267,7 @@ test_deadlock_of_spinners() {
 	local name
 	"$LONGPOLE_BUILD/tests/target/deadlock_ahead" --can-watch || skip "debug registers do not stop a process here"
 	for name in spinlocks yielders spin-with-lock; do # one at a time: they burn
-		start_all hang_threads "$name"
+		start_all hang_spinning "$name"
 		look "$name" --spinners || :
 		jq -e '.result.registers | test("ptrace")' "$name.json" >/dev/null || skip "no copies can be made here"
 		finds "$name" "$(cycle_of 2 probable)" --spinners
