@@ -25,11 +25,9 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_annotate = {
 	.usage = "[OPTIONS] FUNCTION [TRACE]",
-	.about =
-		"The source lines of a function, each with the share of the processor's samples "
-		"that "
-		"were at it (own), and at it or in what it calls (all). FUNCTION is a name, a name "
-		"without its parameters, or a part of one.",
+	.about = "Prints the source lines of a function, each with the share of the processor's "
+		 "samples that were at it (own), and at it or in what it calls (all). FUNCTION "
+		 "is a name, a name without its parameters, or a part of one.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole annotate compress_block server.lpt",

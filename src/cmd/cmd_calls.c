@@ -25,12 +25,11 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_calls = {
 	.usage = "[OPTIONS] [TRACE | -- PROG [ARG...]]",
-	.about = "Runs PROG and counts its calls of libc, libm and pthreads: by category and "
-		 "function how "
-		 "often, how long, how much processor time, how many bytes, from where. Time is "
-		 "inclusive of what a function calls. The answer goes to standard error, PROG's "
-		 "exit "
-		 "status is passed on; TRACE is that of an earlier run.",
+	.about = "Runs PROG and counts its calls of libc, libm and pthreads. For each category "
+		 "and function it says how often, how long, with how much processor time, for "
+		 "how many bytes, and from where. Time is inclusive of what a function calls. "
+		 "The answer goes to standard error, PROG's exit status is passed on; TRACE is "
+		 "that of an earlier run.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.nr_of_program = 3,

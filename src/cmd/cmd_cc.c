@@ -16,13 +16,13 @@
 enum { EXTRA_ARGUMENTS = 32, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 
 #define ABOUT                                                                                      \
-	"Runs the compiler with all the arguments, but lets it find our assembler, which puts "    \
-	"recording code into the program, and links our runtime library. `longpole record "        \
-	"--level 3` records such a program; without it the program runs a little slower. "         \
-	"LONGPOLE_CC_LEVEL=2 leaves out blocks that access no memory; LONGPOLE_CC_VERBOSE=1 "      \
-	"says what was done. With --recorder=tsan as the first argument the compiler itself "      \
-	"calls our runtime library before each access (ThreadSanitizer's interface): a fallback, " \
-	"for level 2. "
+	"Runs the compiler with all the arguments, but lets it find longpole's assembler, "        \
+	"which puts recording code into the program, and links longpole's runtime "                \
+	"library. `longpole record --level 3` records such a program; without it the "             \
+	"program runs a little slower. LONGPOLE_CC_LEVEL=2 leaves out blocks that access "         \
+	"no memory; LONGPOLE_CC_VERBOSE=1 says what was done. With --recorder=tsan as the "        \
+	"first argument the compiler itself calls the runtime library before each access "         \
+	"(ThreadSanitizer's interface): a fallback, for level 2. "
 
 /* For help and completion: arguments are the compiler's, and looked at here. */
 static const struct cmd_option own_option[] = {

@@ -11,13 +11,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_coach = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about =
-		"Checks how annotations (longpole/annotate.h) are used: each misuse once, with its "
-		"place, how "
-		"often, and what to do. Then waits that no recorded event explains, by how much of "
-		"the critical "
-		"path they are, and actors that stay active where all should wait. Most valuable "
-		"first.",
+	.about = "Checks how annotations (longpole/annotate.h) are used, and shows each misuse "
+		 "once: where, how often, and what to do. Then come the waits that no recorded "
+		 "event explains, those with most of the critical path first, and the actors "
+		 "that stay active where all should wait.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole coach server.lpt", "longpole coach -n 3",

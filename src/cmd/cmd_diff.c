@@ -25,11 +25,12 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_diff = {
 	.usage = "[OPTIONS] TRACE TRACE\n[OPTIONS] TRACE... -- TRACE... [-- TRACE...]...",
-	.about = "Compares versions of a program, each recorded several times (a directory stands "
-		 "for its *.lpt files). It compares how long runs are, how many locks there are, "
-		 "how often they are taken, and how long they are waited for and held. Each lock "
-		 "and each state of the critical path is compared by itself. Medians have 95 % "
-		 "intervals; a change is called one when chance would not make it.",
+	.about = "Compares versions of a program, each recorded several times (a directory "
+		 "stands for its *.lpt files). It compares how long runs are, how many locks "
+		 "there are, how often they are taken, and how long they are waited for and "
+		 "held. Each lock and each state of the critical path is compared by itself. "
+		 "Medians have 95 % intervals; a change is marked when chance alone would hardly "
+		 "make it.",
 	.gate = "a budget of --fail-on was exceeded",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
@@ -129,8 +130,8 @@ static int diff_files_list(struct cmd *c, struct diff_files *f)
 	f->nr_versions++;
 	if (f->nr_versions < 2 || begins)
 		return cmd_usage(c,
-			"at least two versions, as: longpole diff old.lpt new.lpt; of several "
-			"runs: longpole diff old-*.lpt -- new-*.lpt");
+			"two versions are needed: longpole diff old.lpt new.lpt; with several runs "
+			"of each: longpole diff old-*.lpt -- new-*.lpt");
 	return CMD_OK;
 }
 

@@ -28,9 +28,8 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_help = {
 	.usage = "[COMMAND [VERB]]",
-	.about = "Without a command: what longpole can do. 'longpole COMMAND --help' says the same "
-		 "as "
-		 "'longpole help COMMAND'; 'man longpole-COMMAND' says more.",
+	.about = "Without a command, lists what longpole can do. 'longpole COMMAND --help' says "
+		 "the same as 'longpole help COMMAND'; 'man longpole-COMMAND' says more.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole help whatif", "longpole help --json | jq -r '.commands[].name'"},

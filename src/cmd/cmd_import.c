@@ -22,11 +22,12 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_import = {
 	.usage = "[OPTIONS] FORMAT FILE",
 	.about = "Makes a trace of FILE, which another tool wrote, for 'longpole report' and all "
-		 "others. Kernel traces with sched events: perf (perf.data), ctf (LTTng), tracecmd "
-		 "(trace.dat), perfetto. GPUs: pytorch (Kineto: kernels, streams and threads of "
-		 "PyTorch's profiler). Programs: chrome (Trace Event JSON), otlp (OpenTelemetry or "
-		 "Jaeger JSON), go (Go's execution trace). Simulators: gem5 (annotate.bin, the "
-		 "critical-path annotations of gem5 and M5 until 2020).",
+		 "other commands. Kernel traces with sched events: perf (perf.data), ctf "
+		 "(LTTng), tracecmd (trace.dat), perfetto. GPUs: pytorch (Kineto: kernels, "
+		 "streams and threads of PyTorch's profiler). Programs: chrome (Trace Event "
+		 "JSON), otlp (OpenTelemetry or Jaeger JSON), go (Go's execution trace). "
+		 "Simulators: gem5 (annotate.bin, the critical-path annotations of gem5 and M5 "
+		 "until 2020).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole import perf perf.data && longpole report perf.lpt",

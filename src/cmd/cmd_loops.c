@@ -11,10 +11,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_loops = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Room in a bounded queue, a lock's token, a window's credit: where the critical "
-		 "path waits again and again for units to come back, it goes round a loop. For "
-		 "each: what is finite, who goes round, how often, and what 1, 2, 4 or any "
-		 "number of units more would buy.",
+	.about = "Finds loops of the critical path. It goes round one where it waits again and "
+		 "again for units to come back: room in a bounded queue, a lock's token, a "
+		 "window's credit. For each loop it says what is finite, who goes round, how "
+		 "often, and what 1, 2, 4 or any number of units more would buy.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole loops server.lpt",

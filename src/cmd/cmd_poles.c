@@ -19,12 +19,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_poles = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "What holds the program back, what holds it back without that, and so on: the "
-		 "best paths of "
-		 "which none has the longest state of one before it. Then for each state how much "
-		 "shorter the run is without it (drag), and how much longer it may take before the "
-		 "run "
-		 "does (slack).",
+	.about = "Says what holds the program back, what would hold it back without that, and so "
+		 "on. No pole has the longest state of one before it. Then it says for each "
+		 "state how much shorter the run is without it (drag), and how much longer it "
+		 "may take before the run does (slack).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole poles server.lpt", "longpole poles --limit=10 --from=1s server.lpt",

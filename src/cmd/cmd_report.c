@@ -14,8 +14,8 @@ const struct cmd_details cmd_details_report = {
 	.usage = "[SECTION...] [OPTIONS] [TRACE]",
 	.about = "Says in one sentence what to change, then what that would gain and how sure it "
 		 "is. Below stand the parts of the critical path, what a fix of each would buy, "
-		 "and what to be careful about. With sections: these instead, one after another, "
-		 "with their options. A trace that is called as a section is ./NAME.",
+		 "and what to be careful about. With sections, prints these instead, one after "
+		 "another, with their options. A trace that is called as a section is ./NAME.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole report queues actors server.lpt", "longpole report --full server.lpt",

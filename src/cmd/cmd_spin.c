@@ -29,19 +29,14 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_spin = {
 	.usage = "[OPTIONS] PROG [ARG...] | -p PID",
-	.about =
-		"Which threads execute loops that only wait, where, and on which word. PROG, "
-		"unchanged, "
-		"runs under Valgrind, which counts every instruction: total, spinning and "
-		"useful. With "
-		"--sample, or where Valgrind is not, and of a process that runs already, threads "
-		"are "
-		"stepped through some dozens of instructions now and then: shares of samples. Says "
-		"when "
-		"all threads of a process spin and none can end it (livelock). The answer goes to "
-		"standard error; the exit status is PROG's, or 125, 126, 127; of a process 0, or 1 "
-		"for "
-		"a livelock.",
+	.about = "Says which threads execute loops that only wait, where, and on which word. "
+		 "PROG runs, unchanged, under Valgrind, which counts every instruction: total, "
+		 "spinning and useful. With --sample, without Valgrind, and for a process that "
+		 "runs already, it steps threads through some dozens of instructions now and "
+		 "then; the shares are of such samples. It also says when all threads of a "
+		 "process spin and none can end it (livelock). The answer goes to standard "
+		 "error. The exit status is PROG's, or 125, 126, 127; of a process 0, or 1 for a "
+		 "livelock.",
 	.gate = "with --pid: a livelock was found",
 	.option = option,
 	.nr_options = BASE_COUNT(option),

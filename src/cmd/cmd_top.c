@@ -33,14 +33,12 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_top = {
 	.usage = "[OPTIONS] [TRACE | -- PROG [ARG...]]",
-	.about =
-		"Every second (--interval): what the critical path was made of, by state, by "
-		"process "
-		"and by connection. Alone: of the whole system, one path for each process that did "
-		"something (needs root). With PROG: of that program while it runs. Of a recording "
-		"(TRACE): window by window up to its end. With --json one line for each window, "
-		"for "
-		"a collector; --merge ranks such lines of many hosts.",
+	.about = "Shows, every second (--interval), what the critical path was made of, by "
+		 "state, by process and by connection. Without an operand it is about the whole "
+		 "system, with one path for each process that did something (needs root). With "
+		 "PROG it is about that program while it runs, with TRACE about a recording, "
+		 "window by window. --json prints one line for each window, for a collector; "
+		 "--merge ranks such lines of many hosts.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole top --interval=100ms server.lpt",

@@ -18,10 +18,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_view = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Makes a page of a trace, one file that needs no network, and says where it is: "
-		 "the answer, a timeline to zoom into, what-if, locks, queues, graph, flame "
-		 "graphs. "
-		 "Where there is a display, the browser is asked to show it (xdg-open).",
+	.about = "Makes one page of a trace, a file that needs no network, and says where it is. "
+		 "It has the answer, a timeline to zoom into, what-if, locks, queues, graph and "
+		 "flame graphs. Where there is a display, the browser is asked to show it "
+		 "(xdg-open).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole view", "longpole view -o page.html server.lpt",

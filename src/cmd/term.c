@@ -126,10 +126,7 @@ int cmd_usage(struct cmd *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	message(c, "error: ", "\033[1;31m", fmt, ap);
 	va_end(ap);
-	if (c->spec == &cmd_default_spec)
-		fprintf(stderr, "    try: longpole --help\n");
-	else
-		fprintf(stderr, "    try: longpole %s --help\n", c->spec->name);
+	fprintf(stderr, "    try: longpole %s%s--help\n", c->spec->name, *c->spec->name ? " " : "");
 	return CMD_USAGE;
 }
 
@@ -192,7 +189,8 @@ int cmd_fail(struct cmd *c, enum base_status s)
 	} else if (s == BASE_ERR_NOTFOUND && *advice) {
 		base_str_addf(&more, "    try: %s\n", advice);
 	} else if (s == BASE_ERR_USAGE) {
-		base_str_addf(&more, "    try: longpole %s --help\n", c->spec->name);
+		base_str_addf(&more, "    try: longpole %s%s--help\n", c->spec->name,
+			*c->spec->name ? " " : "");
 	}
 	fputs(base_str_text(&more), stderr);
 	base_str_fini(&more);

@@ -11,9 +11,10 @@ static const struct cmd_option option[] = {NOC_OPTION_LIST};
 
 const struct cmd_details cmd_details_noc = {
 	.usage = "VERB [OPTION...] [OPERAND...]",
-	.about = "On-chip networks: routers with virtual channels and credits, simulated flit by "
-		 "flit and cycle by cycle; and graphs that say which packet waited for which. "
-		 "'longpole noc VERB --help' and 'man longpole-noc-VERB' say more.",
+	.about = "Simulates on-chip networks flit by flit and cycle by cycle: routers with "
+		 "virtual channels and credits. It also makes, infers and replays graphs that "
+		 "say which packet waited for which. 'longpole noc VERB --help' and 'man "
+		 "longpole-noc-VERB' say more.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole noc sim topology=torus k=8 load=0.2",

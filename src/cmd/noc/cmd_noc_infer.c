@@ -341,8 +341,8 @@ static const struct cmd_option infer_option[] = {
 
 const struct cmd_details cmd_details_noc_infer = {
 	.usage = "[-o GRAPH] BASE RUN... [KEY=VALUE...]",
-	.about = "Finds out from several runs of the same messages which packet waited "
-		 "for which: PDG_GEN of Nitta and others (2011), or a method that finds "
+	.about = "Finds out from several runs of the same messages which packet waited for "
+		 "which. The method is PDG_GEN of Nitta and others (2011), or one that finds "
 		 "more.",
 	.option = infer_option,
 	.nr_options = BASE_COUNT(infer_option),

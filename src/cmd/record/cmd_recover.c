@@ -16,10 +16,9 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_recover = {
 	.usage = "\n[OPTIONS] ID",
-	.about =
-		"Lists the recordings whose recorder was killed (kill -9, no memory, a crash), or "
-		"makes the trace of one of them, up to where its memory goes. A program that still "
-		"runs goes on, and is not recorded any more.",
+	.about = "Lists the recordings whose recorder was killed (kill -9, no memory, a crash). "
+		 "With ID, makes the trace of one of them, as far as its memory goes. A program "
+		 "that still runs goes on, and is not recorded any more.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole recover", "longpole recover 4711-x3Vq9a",
