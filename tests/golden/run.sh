@@ -76,6 +76,13 @@ for trace in "$here"/screens/*.lpt; do
 	expect "screen-$name" "$work/screen" "${trace%.lpt}.txt"
 done
 
+# The README shows one of them.
+if sed -n '/^\$ longpole report mutex.lpt$/,/^```$/{//d;p}' "$source/README.md" | cmp -s - "$here/screens/mutex.txt"; then
+	ok readme-screen
+else
+	not_ok readme-screen "README.md's screen is not screens/mutex.txt"
+fi
+
 # A kind's number, name and fields are for ever; so are the names of counters.
 "$dump" schema >"$work/schema"
 if [[ $update == --update ]]; then
