@@ -162,6 +162,11 @@ struct graph_verb {
 	uint32_t came_state;
 };
 enum { GRAPH_CAME_LATE_NS = 300000 };
+static inline bool graph_came_late(uint64_t came_ns, uint64_t available_ns, uint64_t now_ns)
+{
+	return came_ns >= available_ns + GRAPH_CAME_LATE_NS && came_ns <= now_ns &&
+	       now_ns - came_ns < came_ns - available_ns;
+}
 #define GRAPH_VERBS(X)                                                                             \
 	X(state)                                                                                   \
 	X(enqueue)                                                                                 \

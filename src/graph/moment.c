@@ -339,8 +339,7 @@ static uint32_t moment_runner_up(const struct graph *g, double *length, double o
 static inline uint32_t moment_latency_state(
 	const struct graph *g, const struct actor *a, const struct dep *d, uint64_t t)
 {
-	if (BASE_UNLIKELY(a->came_ns >= d->available_ns + GRAPH_CAME_LATE_NS) && a->came_ns <= t &&
-		t - a->came_ns < a->came_ns - d->available_ns)
+	if (BASE_UNLIKELY(graph_came_late(a->came_ns, d->available_ns, t)))
 		return a->came_state;
 	return g->queue[d->queue].latency_state;
 }

@@ -268,6 +268,21 @@ static void note_switch(struct graph_replay *r, struct replay_log_actor *a,
 	count_switch(&a->switches, a->preempting, !replay_was_busy(by));
 }
 
+/* It was woken, and got a processor late: that is no hand-off (graph_verb.came_ns). */
+static bool came_late(const struct replay_moment *m)
+{
+	return graph_came_late(m->came_ns, m->available_ns, m->t);
+}
+
+/* ... and so long other programs had it: while ours had all, the simulation finds out anew. */
+static uint32_t others_had_it(const struct graph_replay *r, const struct replay_moment *m)
+{
+	uint64_t ns = m->came_ns - m->available_ns, ours = r->full_ns - m->full_ns;
+
+	ns -= ours < ns ? ours : ns;
+	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
 static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor *a,
 	const struct replay_moment *m, uint64_t *own, enum replay_class *class,
 	struct base_err *err)
@@ -295,6 +310,11 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	}
 	*class = REPLAY_EXPLAINED;
 	*own = m->t - m->available_ns;
+	step->late_ns = 0;
+	if (came_late(m)) {
+		step->late_ns = others_had_it(r, m);
+		*own = m->t - m->came_ns + step->late_ns;
+	}
 	if (a->started && m->available_ns == a->t_last)
 		step->bits |= REPLAY_AT_ONCE;
 	if (queued) { /* the simulation has its own processors */
@@ -314,7 +334,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		&(struct replay_handover){.state = r->queue[m->queue].o.latency_state,
 			.actor = a->of,
 			.wait_ns = m->available_ns - since,
-			.latency_ns = *own,
+			.latency_ns = *own - step->late_ns,
 			.asleep = a->asleep},
 		err);
 }
@@ -809,6 +829,10 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		r->actor[v->actor].late_ns = 0;
 	}
 	r->moment.last = i;
+	if (BASE_UNLIKELY(v->came_ns)) {
+		r->moment.came_ns = v->came_ns;
+		r->came_state = v->came_state;
+	}
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	s = log_kind(r, kind, v, from_actor, i, err);
 	if (s || (v->flags & GRAPH_MORE && !waits))

@@ -57,7 +57,8 @@ struct replay_step {
 	uint32_t own;          /* ns */
 	uint32_t recording_ns; /* of own, where the actor did something: gone when nobody records */
 	uint32_t late_ns;      /* of own, where the actor slept: no edit of the state scales it;
-				* REPLAY_EARLY: beyond own */
+				* REPLAY_EARLY: beyond own; of an explained wait: of own, how long
+				* other programs kept it from a processor */
 	uint32_t next;         /* of the same actor; REPLAY_NONE */
 	uint32_t state;
 	uint32_t queue; /* a link: its source */
@@ -249,6 +250,7 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint64_t available_ns; /* the latest of its dependences */
 	uint64_t full_ns;      /* of the log, then */
 	uint64_t order;        /* ... and then */
+	uint64_t came_ns;      /* graph_verb's */
 	uint32_t queue, step;  /* of that */
 	uint32_t by;           /* ... who put it, and since when that one was awake (replay_item) */
 	uint64_t tick_ns;
@@ -311,6 +313,7 @@ struct graph_replay {
 	uint64_t nr_unexplained, unexplained_ns;
 	uint64_t nr_given, given_ns; /* by graph_replay_mend() */
 	uint32_t end_actor;
+	uint32_t came_state; /* graph_verb's, of all verbs that have one */
 	enum base_status failed;
 
 	/* how many actors executed at once, for how long */

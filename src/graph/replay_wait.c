@@ -352,23 +352,34 @@ static bool comes_by_switch(const struct sim *s, const struct sim_actor *a)
 	return graph_sim_idle_for(s, (uint32_t)(a - s->actor)) == REPLAY_NONE;
 }
 
+/* So long other programs keep it from a processor when it is woken, as in the run. */
+static uint64_t held_up(const struct sim *s, const struct sim_actor *a)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	if (replay_class(step) != REPLAY_EXPLAINED || BASE_LIKELY(!step->late_ns))
+		return 0;
+	return sim_scaled(s, s->r->came_state, step->late_ns);
+}
+
+/* From then on. */
 static uint64_t latency(
 	const struct sim *s, const struct sim_actor *a, bool overtaken, bool by_switch)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);
 	uint32_t state = s->r->queue[a->queue].o.latency_state;
 	bool other = by_switch != !!(step->bits & REPLAY_ON_PROCESSOR) && s->nr_processors;
-	uint64_t ns;
+	bool explained = replay_class(step) == REPLAY_EXPLAINED;
+	uint64_t ns, own = replay_own(s->r, step) - (explained ? step->late_ns : 0);
 
 	if (by_switch && other)
 		ns = s->r->switch_ns; /* (0: none was seen) */
 	else if (other)
 		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
-	else if (replay_class(step) == REPLAY_EXPLAINED &&
-		 (a->nr_overtaken || s->assumed.as_recorded || is_first(s, a)))
-		ns = replay_own(s->r, step);
-	else if (replay_class(step) == REPLAY_EXPLAINED)
-		ns = graph_replay_latency_moved(s->r, state, replay_own(s->r, step),
+	else if (explained && (a->nr_overtaken || s->assumed.as_recorded || is_first(s, a)))
+		ns = own;
+	else if (explained)
+		ns = graph_replay_latency_moved(s->r, state, own,
 			step->bits >> REPLAY_WAITED_SHIFT, s->now - a->wait_begin_ns);
 	else
 		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
@@ -541,9 +552,9 @@ void graph_sim_call(struct sim *s, uint32_t queue, bool space, struct sim_woken 
 		a->switch_ns = latency(s, a, overtaken, by_switch);
 		if (by_switch) {
 			graph_sim_follow(s, i, queue);
-			graph_sim_schedule(s, i, s->now);
+			graph_sim_schedule(s, i, s->now + held_up(s, a));
 		} else {
-			graph_sim_schedule(s, i, s->now + a->switch_ns);
+			graph_sim_schedule(s, i, s->now + held_up(s, a) + a->switch_ns);
 			a->switch_ns = 0;
 			if (s->nr_processors &&
 				sim_executes(s, replay_step(s->r, a->cursor)->state))
@@ -563,7 +574,7 @@ bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns)
 	if (!a->early)
 		return false;
 	a->early = still_overtaken(s, a);
-	*ret_ns = s->queue[a->queue].last_put_ns +
+	*ret_ns = s->queue[a->queue].last_put_ns + held_up(s, a) +
 		  latency(s, a, a->early, replay_step(s->r, a->cursor)->bits & REPLAY_ON_PROCESSOR);
 	return *ret_ns > s->now;
 }

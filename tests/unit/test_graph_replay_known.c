@@ -85,6 +85,60 @@ static void test_lock_changes_hands(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * B is given the lock and gets a processor 900 us later, which other programs had: 10 us of it are
+ * the lock's, and only these belong to a wait that a change makes.
+ */
+static void test_processor_came_late(void **state)
+{
+	enum { US = 1000 };
+	static const struct {
+		uint64_t came_ns;
+		struct graph_edit edit;
+		uint64_t end_ns;
+	} row[] = {
+		{2400 * US, {GRAPH_EDIT_SCALE_STATE, IDLE, 1, 0}, 6510 * US},
+		{2400 * US, {GRAPH_EDIT_SCALE_STATE, LATENCY, 0, 0}, 6500 * US},
+		{2400 * US, {GRAPH_EDIT_SCALE_STATE, RUNNABLE, 0, 0}, 5610 * US},
+		/* A, later, is the one who waits: from 1500 to 1700, comes at 1710, has it for 500 us */
+		{2400 * US, {GRAPH_EDIT_SCALE_STATE, OTHER, 1.5, 0}, 4510 * US},
+		/* As nobody knows of processors, it is all the lock's: A comes at 2610. */
+		{0, {GRAPH_EDIT_SCALE_STATE, IDLE, 1, 0}, 6510 * US},
+		{0, {GRAPH_EDIT_SCALE_STATE, LATENCY, 0, 0}, 5600 * US},
+		{0, {GRAPH_EDIT_SCALE_STATE, RUNNABLE, 0, 0}, 6510 * US},
+		{0, {GRAPH_EDIT_SCALE_STATE, OTHER, 1.5, 0}, 5410 * US},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		const struct graph_verb take = {.time_ns = 2410 * US,
+			.actor = 2,
+			.state = HOLD,
+			.flags = GRAPH_LAST,
+			.n = 1,
+			.came_ns = row[i].came_ns,
+			.came_state = RUNNABLE};
+		struct graph_replay_result res;
+		uint32_t last = row[i].edit.id == OTHER ? 1 : 2;
+		declare(s);
+		declare_queue(s, 0, (struct graph_queue_options){.initial = 1});
+		say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+		say_link(s, 0, 1, OTHER);
+		say_link(s, 0, 2, RUN);
+		say(s, GRAPH_VERB_dequeue, 1000 * US, 1, 0, GRAPH_ALL, HOLD, GRAPH_BACK);
+		say(s, GRAPH_VERB_wait_empty, 1200 * US, 2, 0, 1, WAIT, 0);
+		say(s, GRAPH_VERB_enqueue, 1500 * US, 1, 0, 1, RUN, 0);
+		assert_int_equal(s->verb(s->ctx, GRAPH_VERB_dequeue, &take, 0, NULL), BASE_OK);
+		say(s, GRAPH_VERB_enqueue, 2910 * US, 2, 0, 1, RUN, 0);
+		say(s, GRAPH_VERB_state, 3800 * US, 1, 0, 0, IDLE, 0);
+		say(s, GRAPH_VERB_state, 6510 * US, 2, 0, 0, IDLE, 0);
+		graph_replay_set_end(r, last);
+		assert_int_equal(replay_end(r, row[i].edit, &res), row[i].end_ns);
+		graph_replay_free(r);
+	}
+}
+
 /* Two that need 4 ms each and one processor; a second one halves it. */
 static void test_processors(void **state)
 {
@@ -1232,6 +1286,7 @@ int main(void)
 		cmocka_unit_test(test_sleeps_end_early),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_lock_changes_hands),
+		cmocka_unit_test(test_processor_came_late),
 		cmocka_unit_test(test_processors),
 		cmocka_unit_test(test_sleeps_in_a_call),
 		cmocka_unit_test(test_deadlock),
