@@ -27,6 +27,15 @@ static bool last_signal(
 	return found;
 }
 
+/* Somebody recorded did it just now, whatever t was doing. */
+static bool cut_by_other(
+	const struct model *m, const struct thread *t, uint64_t time_ns, uint32_t own)
+{
+	uint64_t killer, sent_ns;
+	return last_signal(m, t, &killer, &sent_ns) && killer != own &&
+	       time_ns - sent_ns < CUT_AT_ONCE_NS;
+}
+
 static enum model_state_kind cut_state(const struct model *m, const struct thread *t)
 {
 	return t->graph_state < m->made.nr_states ? m->made.state[t->graph_state].pub.kind
@@ -86,6 +95,22 @@ static bool cut_from_outside(int64_t status)
 }
 
 /*
+ * A signal that says "end", and not that the program did something wrong. As long as the run is, as
+ * long somebody outside wanted it to be.
+ */
+static bool cut_is_wish(int64_t status)
+{
+	static const bool wish[0x80] = {[SIGINT] = true,
+		[SIGTERM] = true,
+		[SIGHUP] = true,
+		[SIGQUIT] = true,
+		[SIGKILL] = true,
+		[SIGUSR1] = true,
+		[SIGUSR2] = true};
+	return status > 0 && wish[status & 0x7f];
+}
+
+/*
  * Whoever recorded sent a signal into the wait ended it. If nobody did (Ctrl-C, timeout), the wait
  * would have lasted on, for whom was not said: it is told as one for whoever was at work. So also
  * where a handler tidied up and had its signal sent again.
@@ -105,6 +130,9 @@ void model_cut_short(struct model *m, struct thread *t, const struct trace_recor
 	}
 	if (!cut_from_outside(r->u.process_end.status))
 		return;
+	if (model_pid_of(m, t) == m->run.root_pid && cut_is_wish(r->u.process_end.status) &&
+		!cut_by_other(m, t, r->time_ns, own))
+		m->run.cut_signal = (int)(r->u.process_end.status & 0x7f);
 	if (handled || !cut_computes(m, t))
 		worker = cut_worker_of_any(m, t, r);
 	if (worker == NONE)
@@ -123,4 +151,9 @@ void model_cancelled(struct model *m, struct thread *t, uint64_t time_ns)
 	if (sleeps && !m->is_system && t->signal.sent_ns && t->signal.sent_ns >= t->entered_ns &&
 		t->signal.sender != model_acting(t))
 		model_link_cuts(m, t, time_ns, model_current_state(t), t->signal.sender);
+}
+
+int model_ended_from_outside(const struct model *m)
+{
+	return m->run.cut_signal;
 }

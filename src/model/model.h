@@ -302,6 +302,9 @@ struct model_box {
 	uint32_t site;     /* where it was set last */
 };
 bool model_box(struct model *m, uint64_t end_ns, struct model_box *ret);
+/* The signal by which somebody who was not recorded ended the program (Ctrl-C, timeout, kill), so
+ * that the run was as long as they wanted it to be; 0: nobody did. */
+int model_ended_from_outside(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 /* What the queue holds at most, when the run is over; 0: not known. Inferred: somebody waited for

@@ -362,6 +362,7 @@ struct model_whole {
 	/* Whoever was at work in the process that was cut short last (cut_short.c). */
 	uint32_t cut_actor;
 	uint64_t cut_ns; /* 0: none was */
+	int cut_signal;  /* from outside, which ended the program that was started; 0: none did */
 };
 
 struct model {

@@ -134,6 +134,19 @@ test_predict_box() {
 	grep -q "a timer's signal ends the run" out || fail 'the report does not say that the run lasts for a time'
 }
 
+# So does what somebody outside ends.
+test_predict_ended_from_outside() {
+	longpole record -q -o ended.lpt -- sh -c 'while :; do sleep 0.05; done' &
+	local recorder=$!
+	sleep 1
+	kill -TERM "$recorder"
+	wait "$recorder" || true
+	expect 0 longpole whatif --json ended.lpt scale 'sleeping=-50%'
+	is_json out '.result.box.from_outside == 15 and (.result.scenarios[0].best | .predicted_speedup < 1.05 and .throughput > 1.3)'
+	expect 0 longpole report ended.lpt
+	grep -q 'the run was ended from outside (SIGTERM)' out || fail 'the report does not say that the run was ended'
+}
+
 test_predict_same_answers() {
 	cp "$trace" ladder.lpt
 	same_answers ladder

@@ -117,6 +117,52 @@ static void who_works_when_all_is_cut(void **state)
 	finish(&b);
 }
 
+/* A program is killed, by whoever; so long the run is only when it was somebody outside. */
+static void who_ended_the_run(void **state)
+{
+	enum { NO_SENDER, MAIN, ITS_CHILD, ITS_CHILD_BEFORE };
+	static const struct {
+		int status, sender, want;
+	} row[] = {
+		{2, NO_SENDER, 2},
+		{9, NO_SENDER, 9},
+		{15 | 0x80, NO_SENDER, 15}, /* it left a core */
+		{15, MAIN, 15},        /* it tidied up before */
+		{15, ITS_CHILD, 0},
+		{15, ITS_CHILD_BEFORE, 15},
+		{11, NO_SENDER, 0}, /* its own fault */
+		{6, MAIN, 0},
+		{14, NO_SENDER, 0},        /* a timer */
+		{2 << 8, NO_SENDER, 0},    /* exit(2) */
+		{-1, NO_SENDER, 0},        /* not known */
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++)
+		for (int sleeps = 0; sleeps < 2; sleeps++) {
+			struct bench b;
+			start(&b);
+			b.tick_ns = 1000;
+			uint32_t fn = site(&b, "main"), p = process_of(&b, "parent", 0, 100),
+				 c = process_of(&b, "child", p, 101);
+			stream(&b, p);
+			stream(&b, c);
+			PUT(&b, 0, 1, process_begin, .token = 0);
+			PUT(&b, 10, 1, process_fork, .token = 1, .site = fn);
+			PUT(&b, 20, 2, process_begin, .token = 1);
+			if (sleeps && row[i].sender != ITS_CHILD_BEFORE)
+				PUT(&b, 30, 1, sleep_begin, .duration_ns = 1000000000, .site = fn);
+			if (row[i].sender)
+				PUT(&b, row[i].sender == ITS_CHILD_BEFORE ? 40 : 60000,
+					row[i].sender == MAIN ? 1 : 2, signal_send,
+					.pid = 100, .number = row[i].status & 0x7f, .site = fn);
+			PUT(&b, 60005, 2, process_end, .status = 9); /* the child is not the run */
+			PUT(&b, 60010, 1, process_end, .status = row[i].status);
+			end(&b, 60010000);
+			assert_int_equal(model_ended_from_outside(b.model), row[i].want);
+			finish(&b);
+		}
+}
+
 /* A thread waits (sleeps) from 20 on; who started it works until it cancels it at 600 and joins. */
 static void who_cancels_ends_the_wait(void **state)
 {
@@ -317,6 +363,7 @@ int main(void)
 		cmocka_unit_test(who_kills_ends_the_wait),
 		cmocka_unit_test(the_last_signal_counts),
 		cmocka_unit_test(who_works_when_all_is_cut),
+		cmocka_unit_test(who_ended_the_run),
 		cmocka_unit_test(who_cancels_ends_the_wait),
 		cmocka_unit_test(who_works_when_a_pipeline_is_cut),
 		cmocka_unit_test(a_vforks_child_is_no_start),

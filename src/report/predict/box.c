@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * box.c - runs that last for a time: where a timer's signal decided when the work was over, less
+ * box.c - runs that last for a time: where a timer's signal decided when the work was over, or
+ * somebody outside who ended the program, less
  * work is more of it and not a shorter run (model/box.c says when signals were sent). The signal
  * decided the end when that followed it at once; of others it is not known what they decided.
  */
 #include "report/predict/predictor.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FOLLOWS_WITHIN 0.05 /* of the time that the timer had been set: the last round, the end */
 
 void report_find_box(struct report_box *ret, struct model *m, const struct graph_lane_result *lane)
 {
 	struct model_box box;
-	*ret = (struct report_box){0};
-	if (lane->length_ns <= 0 || !model_box(m, lane->end_ns, &box) ||
+	int signal = model_ended_from_outside(m);
+	*ret = (struct report_box){.where = ""};
+	if (signal && lane->length_ns > 0)
+		*ret = (struct report_box){.fixed_ns = lane->length_ns,
+			.ends_run = true,
+			.nr = 1,
+			.where = "",
+			.from_outside = signal};
+	if (signal || lane->length_ns <= 0 || !model_box(m, lane->end_ns, &box) ||
 		(double)box.set_ns < REPORT_POLLS_FROM * lane->length_ns)
 		return;
 	*ret = (struct report_box){.fixed_ns = fmin((double)box.set_ns, lane->length_ns),
@@ -33,7 +42,7 @@ enum base_status report_fill_box(
 	if (s != BASE_OK)
 		return s;
 	report_find_box(ret, m, &lane);
-	if (ret->fixed_ns > 0)
+	if (ret->fixed_ns > 0 && !ret->from_outside)
 		ret->where = report_clean(arena, model_site_text(m, ret->site));
 	return ret->fixed_ns > 0 && !ret->where ? report_no_memory(err) : BASE_OK;
 }
@@ -81,6 +90,13 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 {
 	if (box->fixed_ns <= 0)
 		return false;
+	if (box->from_outside) {
+		const char *name = sigabbrev_np(box->from_outside);
+		base_str_addf(s, "the run was ended from outside (SIG%s): faster code gets further "
+				"until then and does not shorten it",
+			name ? name : "?");
+		return true;
+	}
 	if (box->ends_run)
 		base_str_add(s, "a timer's signal ends the run (set at ");
 	else
@@ -101,7 +117,7 @@ json_t *report_box_json(const struct report_box *box)
 {
 	if (box->fixed_ns <= 0)
 		return json_null();
-	return json_pack("{s:b, s:o, s:o, s:o, s:s}", "ends_run", (int)box->ends_run, "fixed_ns",
+	return json_pack("{s:b, s:o, s:o, s:o, s:s, s:i}", "ends_run", (int)box->ends_run, "fixed_ns",
 		report_json_ns(box->fixed_ns), "after_ns", report_json_ns(box->after_ns), "signals",
-		report_json_u64(box->nr), "where", box->where);
+		report_json_u64(box->nr), "where", box->where, "from_outside", box->from_outside);
 }

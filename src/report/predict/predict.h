@@ -51,6 +51,7 @@ struct report_box {
 	uint32_t site;     /* where it was set last */
 	const char *where; /* ... as a text */
 	uint64_t nr;       /* signals */
+	int from_outside;  /* the signal by which somebody ended the run; 0: it was timers */
 };
 struct report_best {
 	double replay_share; /* of the answer; 0: the path's, 1: replay's */
@@ -191,8 +192,9 @@ struct report_replay_prediction {
 	double placed_ns, any_ns;  /* of the changed run, by either model; 0: one model only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
 	/* What is believed (ray.c): not less than for a smaller reduction of the same states; where
-	 * somebody would wait for ever, that smaller one's; 0: it is the speed-up itself. */
-	double ray_speedup;
+	 * somebody would wait for ever, that smaller one's; 0: it is the speed-up itself. So far
+	 * towards this reduction that one is; 1: nobody waits for ever, or does with more of it. */
+	double ray_speedup, ray_reach;
 	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
 	uint64_t stuck_ns;
 	bool stuck_anew;   /* in the run it had it at once */

@@ -109,7 +109,7 @@ struct report_ray {
 	unsigned nr; /* points of its grid */
 	double reduction[REPORT_RAY_MAX], speedup[REPORT_RAY_MAX];
 };
-enum base_status report_ray_mend(struct report_ray *ray, double *speedup,
+enum base_status report_ray_mend(struct report_ray *ray, double *speedup, double *reach,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, struct base_err *err) BASE_MUST_CHECK;
 void report_ray_fini(struct report_ray *ray);

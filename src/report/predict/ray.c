@@ -221,7 +221,13 @@ static enum base_status ray_ready(struct report_ray *ray, const struct report_re
 	return s;
 }
 
-enum base_status report_ray_mend(struct report_ray *ray, double *speedup,
+/* The last point that has an answer, if that is less than the reduction, as its part. */
+static double ray_reach(const struct report_ray *ray, double reduction)
+{
+	return fmin(1, ray->reduction[ray->nr - 1] / reduction);
+}
+
+enum base_status report_ray_mend(struct report_ray *ray, double *speedup, double *reach,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, struct base_err *err)
 {
@@ -231,9 +237,11 @@ enum base_status report_ray_mend(struct report_ray *ray, double *speedup,
 	enum base_status s = ray_ready(ray, base, log, lane, err);
 	if (s != BASE_OK)
 		ray->nr = 0;
-	else if (ray->nr)
-		*speedup = ray_speedup_at(ray, reduction);
-	return s;
+	if (s != BASE_OK || !ray->nr)
+		return s;
+	*speedup = ray_speedup_at(ray, reduction);
+	*reach = ray_reach(ray, reduction);
+	return BASE_OK;
 }
 
 void report_ray_fini(struct report_ray *ray)

@@ -551,7 +551,9 @@ static enum base_status replay_mend(struct report_replay_prediction *p,
 	const struct graph_scenario *lane, struct report_ray *ray, struct base_err *err)
 {
 	p->ray_speedup = p->nr_stuck ? 0 : p->speedup;
-	enum base_status s = report_ray_mend(ray, &p->ray_speedup, base, log, lane, err);
+	p->ray_reach = 1;
+	enum base_status s =
+		report_ray_mend(ray, &p->ray_speedup, &p->ray_reach, base, log, lane, err);
 	if (s == BASE_OK && !p->nr_stuck)
 		replay_widen(p, p->ray_speedup);
 	return s;

@@ -43,15 +43,20 @@ const char *report_method_of(double replay_share)
 	return replay_share >= 1 ? "replay" : replay_share <= 0 ? "path" : "both";
 }
 
-/* Less work hangs no program by itself, and a smaller reduction did not: at least that. */
+/*
+ * Less work hangs no program by itself, and a smaller reduction did not: at least that. What the
+ * rest of it brings only the path says, which counts the more the less of it was simulated.
+ */
 static struct report_best stuck_by_chance(
 	const struct report_whatif *w, const struct report_prediction *p)
 {
 	double share = report_replay_share(w->base.own_error), by = exp(REPORT_RUNS_DIFFER);
-	double speedup = report_between(p->speedup, p->replay.ray_speedup, share);
+	double least = report_between(p->speedup, p->replay.ray_speedup, share);
+	share *= p->replay.ray_reach;
+	double speedup = fmax(least, report_between(p->speedup, p->replay.ray_speedup, share));
 	return (struct report_best){.replay_share = share,
 		.speedup = speedup,
-		.low = fmin(speedup, p->speedup_low) / by,
+		.low = fmin(least, p->speedup_low) / by,
 		.high = fmax(speedup, p->speedup_high) * by};
 }
 
