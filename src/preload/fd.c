@@ -594,6 +594,7 @@ void preload_fd_opened(int fd)
 
 PRELOAD_EXPORT int open(const char *path, int flags, ...)
 {
+	preload_machine_calls(PRELOAD_CALLER);
 	return OPENED(open, (path, flags, MODE_OF(flags)));
 }
 

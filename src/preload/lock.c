@@ -74,7 +74,7 @@ static PRELOAD_COLD int mutex_lock_wrapped(pthread_mutex_t *mutex, uintptr_t sit
  * registers. */
 PRELOAD_INLINE bool is_runtimes_mutex(const pthread_mutex_t *mutex, uintptr_t caller)
 {
-	return (preload_has_python() && preload_gil_is_mutex(mutex)) || preload_is_java(caller);
+	return (preload_has_python() && preload_gil_is_mutex(mutex)) || preload_is_machine(caller);
 }
 
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)
@@ -138,7 +138,7 @@ PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
-	if (preload_on_for(site) && !preload_is_java(site) &&
+	if (preload_on_for(site) && !preload_is_machine(site) &&
 		(preload_is_acquired(result) || result == EBUSY))
 		record_tried(PRELOAD_lock_acquire, result, preload_mutex(mutex), site);
 	return result;
@@ -185,7 +185,7 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	wait_kind, acquired_kind, record)                                                          \
 	PRELOAD_EXPORT int name(type *lock parameters)                                             \
 	{                                                                                          \
-		if (!preload_on())                                                                 \
+		if (!preload_on() || preload_is_machine(PRELOAD_CALLER))                           \
 			return PRELOAD_REAL(name)(lock arguments);                                 \
 		uint64_t object = object_of(lock), site = PRELOAD_SITE;                            \
 		record_call(object, site);                                                         \
@@ -203,7 +203,8 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	PRELOAD_EXPORT int name(type *lock)                                                        \
 	{                                                                                          \
 		int result = PRELOAD_REAL(name)(lock);                                             \
-		if (preload_on() && (preload_is_acquired(result) || result == EBUSY))              \
+		if (preload_on() && !preload_is_machine(PRELOAD_CALLER) &&                         \
+			(preload_is_acquired(result) || result == EBUSY))                          \
 			record_tried(                                                              \
 				PRELOAD_##acquired_kind, result, object_of(lock), PRELOAD_SITE);   \
 		return result;                                                                     \
@@ -239,7 +240,7 @@ TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, preload_spin, lock_acquire)
 
 PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	if (!preload_on())
+	if (!preload_on() || preload_is_machine(PRELOAD_CALLER))
 		return PRELOAD_REAL(pthread_spin_unlock)(lock);
 	PRELOAD_RECORD(lock_release, preload_spin(lock), PRELOAD_SITE);
 	int result = PRELOAD_REAL(pthread_spin_unlock)(lock);
@@ -267,7 +268,7 @@ RWLOCK(wrlock, lock_wait, lock_acquire)
 /* Only the lock knows whose unlock this is: glibc keeps the writer's thread id in it. */
 PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-	if (!preload_on())
+	if (!preload_on() || preload_is_machine(PRELOAD_CALLER))
 		return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
 	uint64_t object = preload_rwlock(lock);
 	unsigned kind = __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED)
@@ -313,7 +314,7 @@ static void once_routine(void)
 PRELOAD_INLINE int once(pthread_once_t *control, void (*routine)(void), uintptr_t site)
 {
 	bool done = __atomic_load_n(control, __ATOMIC_ACQUIRE) & ONCE_DONE;
-	if (done || preload_self->busy || !preload_active())
+	if (done || preload_self->busy || !preload_active() || preload_is_machine(site))
 		return PRELOAD_REAL(pthread_once)(control, routine);
 	struct once_call call = {.routine = routine,
 		.object = preload_object(control, TRACE_OBJECT_once, false),

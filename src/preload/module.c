@@ -144,6 +144,7 @@ static int module_visit(struct dl_phdr_info *info, size_t size, void *argument)
 			return 0;
 		news->has_mpi |= preload_mpi_meets(info);
 		preload_java_meets(info);
+		preload_node_meets(info);
 		news->has_omp |= module_is_openmp(info->dlpi_name);
 	}
 	return 0;

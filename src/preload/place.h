@@ -66,4 +66,9 @@ PRELOAD_INLINE void preload_place_keep(
 uint32_t preload_place_name(
 	const char *text, size_t function_bytes, size_t file_bytes, uint64_t line);
 
+/* The number of a state of that name. known: the caller's word, 0 before the first time. */
+uint64_t preload_state_named(uint64_t *known, const char *name);
+/* This thread does that until it says another, whatever it waits for meanwhile; 0: no more. */
+void preload_keep_to_state(uint64_t number);
+
 #endif

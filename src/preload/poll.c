@@ -254,6 +254,7 @@ static void epoll_end(struct readiness *r, int epoll, const struct epoll_event *
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
 		struct readiness r;                                                                \
+		preload_machine_calls(PRELOAD_CALLER);                                             \
 		ready_begin(&r, n > 0 ? (uint64_t)n : 0, PRELOAD_SITE);                            \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		epoll_end(&r, epoll, events, result);                                              \

@@ -226,7 +226,7 @@ static void begin_image(struct ring_head *head)
 static void preload_set_direct(struct ring_head *head)
 {
 	const bool is_between = preload_met.is_stub || preload_runtimes.any ||
-				preload_has_python() || preload_has_java() ||
+				preload_has_python() || preload_has_java() || preload_has_node() ||
 				preload_mutex_is_wrapped;
 	__atomic_store_n(&preload_fresh.direct, is_between ? NULL : head, __ATOMIC_RELEASE);
 }
@@ -785,6 +785,13 @@ __attribute__((weak)) uint64_t preload_java_futex(uint64_t object)
 {
 	return object;
 }
+
+__attribute__((weak)) struct preload_node preload_node PRELOAD_EARLY;
+__attribute__((weak)) void preload_node_meets(const struct dl_phdr_info *info)
+{
+	(void)info;
+}
+__attribute__((weak)) void preload_node_calls(void) {}
 
 /* ---- records with a text --------------------------------------------------------------------- */
 

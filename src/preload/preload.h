@@ -152,6 +152,16 @@ void preload_java_named(const char *name);
 /* A futex word of the VM's: the object that it is for Java. */
 uint64_t preload_java_futex(uint64_t object);
 
+/* A V8 in this process (src/runtime/node): its code has JavaScript's names, and what it does with
+ * its own mutexes is its own matter. */
+struct preload_node {
+	uintptr_t begin, nr_bytes; /* the module that V8 is in: node's own code, too; 0: none was met */
+};
+extern struct preload_node preload_node;
+void preload_node_meets(const struct dl_phdr_info *info); /* of each new module */
+/* This thread has called us from there, at a moment when V8 may be asked. */
+void preload_node_calls(void);
+
 /* What the ring's head said of its layout when it was mapped, checked against the file's size then:
  * the head itself is shared, and may say anything later. */
 struct preload_ring {
@@ -210,6 +220,7 @@ struct preload_thread {
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
 	struct record_lock_stamps lock;
 	uint64_t java[PRELOAD_JAVA_WORDS]; /* of the room of that name */
+	uint64_t isolate;                  /* of V8's, that was met in this thread last; or 0 */
 	_Alignas(128)
 		uint64_t more[PRELOAD_MORE_WORDS]; /* what each library adds; stays in a fork */
 };
@@ -323,7 +334,7 @@ PRELOAD_INLINE bool preload_on_for(uintptr_t caller)
 	return preload_on() && !preload_is_runtime(caller);
 }
 
-/* The runtimes that were met. What is known of one was written before `any` was set: so this is
+/* The runtimes that were met. What is known of one was written before what says so: that is
  * read by acquire, which on x86-64 is a plain load. */
 PRELOAD_INLINE bool preload_has_python(void)
 {
@@ -333,6 +344,17 @@ PRELOAD_INLINE bool preload_has_python(void)
 PRELOAD_INLINE bool preload_has_java(void)
 {
 	return PRELOAD_RARE(__atomic_load_n(&preload_java.any, __ATOMIC_ACQUIRE));
+}
+
+PRELOAD_INLINE bool preload_has_node(void)
+{
+	return PRELOAD_RARE(__atomic_load_n(&preload_node.nr_bytes, __ATOMIC_ACQUIRE) != 0);
+}
+
+/* Is it of V8, or of what came with it? */
+PRELOAD_INLINE bool preload_is_node(uintptr_t code)
+{
+	return preload_has_node() && code - preload_node.begin < preload_node.nr_bytes;
 }
 
 /* From now on nobody records by the shortest way; what they are to see instead was written before. */
@@ -345,6 +367,19 @@ PRELOAD_INLINE void preload_be_indirect(void)
 PRELOAD_INLINE bool preload_is_java(uintptr_t code)
 {
 	return preload_has_java() && preload_java_is_own(code);
+}
+
+/* Of a virtual machine that keeps its mutexes to itself? */
+PRELOAD_INLINE bool preload_is_machine(uintptr_t code)
+{
+	return preload_is_node(code) || preload_is_java(code);
+}
+
+/* Where a machine calls libc for its program. */
+PRELOAD_INLINE void preload_machine_calls(uintptr_t caller)
+{
+	if (preload_is_node(caller))
+		preload_node_calls();
 }
 
 /* `caller`, or what called the stub that it is in. Asked for before the real call: a signal's

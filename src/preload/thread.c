@@ -116,6 +116,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	void *(*routine)(void *), void *argument)
 {
 	uintptr_t site = PRELOAD_SITE;
+	preload_machine_calls(PRELOAD_CALLER);
 	struct start *start = prepare_start(argument, site);
 	struct preload_counted counted;
 	if (!start)

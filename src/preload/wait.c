@@ -12,11 +12,11 @@ struct cond_call {
 };
 
 static void wait_cond_begin(struct cond_call *call, uint64_t object, pthread_mutex_t *mutex,
-	uint64_t site, bool of_java)
+	uint64_t site, bool of_machine)
 {
 	preload_made(object, site);
 	*call = (struct cond_call){object, preload_mutex(mutex), site};
-	if ((preload_has_python() && preload_gil_is_mutex(mutex)) || of_java)
+	if ((preload_has_python() && preload_gil_is_mutex(mutex)) || of_machine)
 		call->mutex = 0;
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }
@@ -68,7 +68,7 @@ PRELOAD_INLINE bool wait_is_java(const volatile void *cond, uintptr_t caller)
 			return result;                                                             \
 		}                                                                                  \
 		wait_cond_begin(&call, object_of((pthread_cond_t *)cond),                          \
-			(pthread_mutex_t *)mutex, PRELOAD_SITE, preload_is_java(PRELOAD_CALLER));  \
+			(pthread_mutex_t *)mutex, PRELOAD_SITE, preload_is_machine(PRELOAD_CALLER));  \
 		pthread_cleanup_push(wait_cond_unwind, &call);                                     \
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \

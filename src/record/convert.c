@@ -494,9 +494,9 @@ static bool convert_note(struct record_converter *c, struct record_thread *t, co
 			c, t, word[1] ? (uint32_t)(convert_name_of(c, t, word[1]) >> 32) : 0);
 		break;
 	case TRACE_note_state:
-		n = noted_at(c, t, NOTED_state, word[1], 0);
-		again = n->kind != 0;
-		r->u.note_state.state = n->id;
+		n = word[1] ? noted_at(c, t, NOTED_state, word[1], 0) : NULL; /* none any more */
+		again = n && n->kind != 0;
+		r->u.note_state.state = n ? n->id : 0;
 		r->u.note_state.flags = word[2];
 		break;
 	case TRACE_note_act: /* instead of all that the thread spoke for */

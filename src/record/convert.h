@@ -254,6 +254,9 @@ bool record_converter_introduce_maps(void *ctx, struct record_image *image);
  * them by frame pointers before. Returns how many there are now. */
 uint32_t record_converter_unwind(struct record_converter *c, uint32_t pid,
 	const struct record_user_state *u, uint64_t frame[static RECORD_FRAMES_MAX], uint32_t nr);
+/* Which functions of JavaScript it found in V8's frames: as far as the image has told until now. */
+void record_unwind_interpret(
+	const struct record_world *w, const struct record_image *image, struct record_event *e);
 void record_unwinders_fini(struct record_unwinders *u);
 /* e->frame becomes the converter's. `map` for RECORD_EVENT_map, `text` for RECORD_EVENT_comm and
  * exec. */

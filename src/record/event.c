@@ -463,6 +463,7 @@ static void event_write_event(struct record_converter *c, struct record_task *ta
 		if (task->owner)
 			put_process_end(c, task->owner, e.time_ns, -1);
 	} else if (task->owner) {
+		record_unwind_interpret(&c->world, task->owner->image, &e);
 		if (e.kind == RECORD_EVENT_sample && c->python.sampled)
 			c->python.sampled(c->python.ctx, &e);
 		put_event(c, task->owner, &e);
@@ -586,7 +587,7 @@ static void event_map(
 static void event_sample(
 	struct record_converter *c, const struct record_task *leader, const struct record_event *e)
 {
-	bool in_file = e->ip >> 63;
+	bool in_file = e->ip >> 63 || RING_IS_PLACE(e->ip);
 	for (size_t i = 0; i < leader->nr_maps && !in_file; i++)
 		in_file = leader->map[i].start <= e->ip && e->ip < leader->map[i].end;
 	if (!in_file)

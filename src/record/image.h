@@ -61,6 +61,7 @@ struct record_image {
 		uint32_t process, first, nr_places;
 		struct record_jit_code *code; /* that it told of, as it did */
 		size_t nr_code, code_capacity;
+		uint64_t interpreter, interpreter_end; /* told, too */
 	} jit;
 };
 
@@ -95,6 +96,7 @@ struct record_world {
 		size_t nr_processes, process_capacity;
 		struct base_map by_pid; /* -> index + 1 */
 		struct base_map known;  /* (image, slice), address -> index */
+		struct base_map told;   /* image, start -> index + 1 in what the image told */
 		uint64_t slice_ns;
 		uint64_t trace_ns[2], mono_ns[2]; /* first and last reading of both clocks */
 		int64_t begin_s;                  /* wall time of the first */

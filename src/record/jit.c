@@ -3,6 +3,7 @@
 #include "record/jit.h"
 #include "os/proc.h"
 #include "os/clock.h"
+#include "ring/ring.h"
 #include "symbol/jit.h"
 
 #include <fcntl.h>
@@ -34,7 +35,8 @@ struct record_jit_place {
 
 struct record_jit_code {
 	uint64_t start, nr_bytes;
-	uint32_t site; /* of the place that it stands for */
+	uint64_t place; /* a RING_place: what it stands for */
+	uint32_t site;  /* of that */
 };
 
 /* What is known of a process that runs code of no file: read while it lives. */
@@ -159,6 +161,7 @@ void record_jit_fini(struct record_world *w)
 	base_free(w->jit.place);
 	base_map_fini(&w->jit.by_pid);
 	base_map_fini(&w->jit.known);
+	base_map_fini(&w->jit.told);
 }
 
 /* ---- what it has mapped ---------------------------------------------------------------------- */
@@ -391,9 +394,35 @@ static size_t unnamed_of(
 
 enum { TOLD_MAX = 1 << 22 };
 
-void record_jit_told(struct record_world *w, struct record_image *image, uint64_t address,
-	uint64_t nr_bytes, uint64_t place)
+uint64_t record_jit_place_at(
+	const struct record_world *w, const struct record_image *image, uint64_t start)
 {
+	uint64_t known;
+	return image->jit.nr_code && base_map_get(&w->jit.told, image->number, start, &known)
+		       ? image->jit.code[known - 1].place
+		       : 0;
+}
+
+/* (Its pieces lie side by side.) */
+static void jit_interprets(struct record_image *image, uint64_t address, uint64_t nr_bytes)
+{
+	const uint64_t end = address + nr_bytes;
+	if (!image->jit.interpreter_end || address < image->jit.interpreter)
+		image->jit.interpreter = address;
+	if (end > image->jit.interpreter_end)
+		image->jit.interpreter_end = end;
+}
+
+void record_jit_told(struct record_world *w, struct record_image *image, uint64_t address,
+	uint64_t nr_bytes, uint64_t stands_for)
+{
+	if (stands_for == RING_CODE_INTERPRETS) {
+		jit_interprets(image, address, nr_bytes);
+		return;
+	}
+	const uint64_t place = RING_IS_PLACE(stands_for)
+				       ? stands_for
+				       : record_jit_place_at(w, image, stands_for);
 	const uint32_t site = record_place_site(w, image, place);
 	if (!site || !nr_bytes || address + nr_bytes < address || image->jit.nr_code >= TOLD_MAX)
 		return;
@@ -402,8 +431,10 @@ void record_jit_told(struct record_world *w, struct record_image *image, uint64_
 		record_sink_fail(w->sink, BASE_ERR_NOMEM, "no memory for code that was made");
 		return;
 	}
-	image->jit.code[image->jit.nr_code++] =
-		(struct record_jit_code){.start = address, .nr_bytes = nr_bytes, .site = site};
+	image->jit.code[image->jit.nr_code++] = (struct record_jit_code){
+		.start = address, .nr_bytes = nr_bytes, .place = place, .site = site};
+	if (base_map_put(&w->jit.told, image->number, address, image->jit.nr_code) != BASE_OK)
+		record_sink_fail(w->sink, BASE_ERR_NOMEM, "no memory for code that was made");
 }
 
 static void put_told(struct record_world *w, struct record_jit_place *to, uint32_t site,

@@ -21,9 +21,13 @@ uint32_t record_jit_site(struct record_world *w, struct record_image *image, uin
 void record_jit_sampled(struct record_world *w, uint32_t pid, uint64_t address);
 void record_jit_mapped(struct record_world *w, uint32_t pid, const char *path);
 void record_jit_forget(struct record_world *w, uint32_t pid);
-/* The image says itself that code at `address` stands for a place of its own (RING_place). */
+/* The image says itself that code at `address` stands for a place of its own (RING_place), or for what
+ * code at that address has stood for. */
 void record_jit_told(struct record_world *w, struct record_image *image, uint64_t address,
-	uint64_t nr_bytes, uint64_t place);
+	uint64_t nr_bytes, uint64_t stands_for);
+/* What the image told last of code that begins there; 0: nothing. */
+uint64_t record_jit_place_at(
+	const struct record_world *w, const struct record_image *image, uint64_t start);
 /* Was it executable memory when the image's process was sampled? */
 bool record_jit_is_code(
 	const struct record_world *w, const struct record_image *image, uint64_t address);

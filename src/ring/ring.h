@@ -155,9 +155,11 @@ enum ring_kind {
 	 * file's, the two texts, one behind the other. Sites and frames may be such places. */
 	RING_place = 144,
 	/* Code that the program made: w1 = address, w2 = bytes, w3 = the place (a RING_place before it)
-	 * that it stands for from now on. */
+	 * that it stands for from now on; the address at which that code was told before; or
+	 * RING_CODE_INTERPRETS: it is an interpreter's, and stands for what its caller's frame says. */
 	RING_code = 145,
 };
+#define RING_CODE_INTERPRETS 1 /* no code is there */
 /* Behind all addresses of a process, within 48 bits. */
 #define RING_PLACE_BIT      (1ull << TRACE_PLACE_SHIFT)
 #define RING_IS_PLACE(word) TRACE_IS_PLACE(word)

@@ -5,24 +5,12 @@
  * Those of its threads that have a part of their own there say what they do, as a program's
  * annotations would (longpole/annotate.h), and keep to it.
  */
+#include "preload/place.h"
 #include "runtime/java/java.h"
 
 #include <string.h>
 
 #ifndef PRELOAD_STATIC
-
-/* Introduced once in an image; two threads may do it at the same time. */
-static uint64_t java_note_name(uint64_t *known, const char *name, uint64_t type)
-{
-	uint64_t id = __atomic_load_n(known, __ATOMIC_ACQUIRE);
-	if (id >> 32 == preload_fresh.image)
-		return id & UINT32_MAX;
-	const uint64_t number = __atomic_add_fetch(&preload_fresh.next_name, 1, __ATOMIC_RELAXED);
-	const size_t nr = strlen(name);
-	preload_record_text(RING_name, (const uint64_t[]){number, type, 0, nr}, 4, name, nr);
-	__atomic_store_n(known, (uint64_t)preload_fresh.image << 32 | number, __ATOMIC_RELEASE);
-	return number;
-}
 
 /* The VM's own threads by how their names begin, and what each does whenever it runs. */
 enum { JAVA_STOPS = 0 };
@@ -40,15 +28,9 @@ static const struct {
 };
 static uint64_t java_states[PRELOAD_COUNT(java_roles)];
 
-static void java_does(uint64_t state)
-{
-	preload_record_at(
-		preload_now(), RING_state, PRELOAD_WORDS(state | (uint64_t)TRACE_NOTE_KEPT << 32));
-}
-
 static void java_acts(size_t role)
 {
-	java_does(java_note_name(&java_states[role], java_roles[role].state, RING_NAME_state));
+	preload_keep_to_state(preload_state_named(&java_states[role], java_roles[role].state));
 }
 
 void preload_java_named(const char *name)
@@ -72,7 +54,7 @@ void java_gc_ends(java_env tool)
 {
 	(void)tool;
 	if (preload_active())
-		java_does(0);
+		preload_keep_to_state(0);
 }
 
 /* The word on which threads sleep while the VM stops the world. */
