@@ -168,18 +168,24 @@ static void fd_describe_socket(struct description *d, int fd)
 	d->words.name_bytes = (uint64_t)(text.at - d->name);
 }
 
+int preload_fd_info(int fd)
+{
+	char path[40];
+	struct text text = {path, path + sizeof path - 1};
+	fd_add_string(&text, "/proc/self/fdinfo/");
+	fd_add_number(&text, (uint64_t)fd, 10);
+	*text.at = '\0';
+	return (int)preload_syscall(
+		SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+}
+
 /* All eventfds share one inode; the kernel's own number for them is in fdinfo. */
 static uint64_t eventfd_number(int fd)
 {
 	static const char label[] = "eventfd-id:";
-	char path[40], info[EVENTFD_INFO_BYTES + 1];
-	struct text text = {path, path + sizeof path - 1};
+	char info[EVENTFD_INFO_BYTES + 1];
 	uint64_t number = 0;
-	fd_add_string(&text, "/proc/self/fdinfo/");
-	fd_add_number(&text, (uint64_t)fd, 10);
-	*text.at = '\0';
-	long file =
-		preload_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	const int file = preload_fd_info(fd);
 	if (file < 0)
 		return 0;
 	long n = preload_syscall(SYS_read, file, (long)info, EVENTFD_INFO_BYTES, 0, 0, 0);

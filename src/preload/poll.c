@@ -3,6 +3,8 @@
 #include "preload/preload.h"
 #include "preload/real.h"
 
+#include <limits.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -132,7 +134,8 @@ PRELOAD_ALIAS(__select, select)
 /* ---- epoll ----------------------------------------------------------------------------------- */
 
 /*
- * epoll_wait() says the program's datum, not the descriptor: epoll_ctl() notes which are whose.
+ * epoll_wait() says the program's datum, not the descriptor: epoll_ctl() notes which are whose. What
+ * was registered otherwise (by io_uring, as libuv does; before us) the kernel is asked for.
  * Where a program says the same of several, the kernel is asked which of them is ready. Lossy on
  * purpose: a place that too many fall into forgets one, and what is not found is reported as not
  * known.
@@ -225,10 +228,83 @@ static int ask_which(unsigned row, const unsigned note[WAYS], unsigned nr, uint3
 	return nr_ready == 1 ? ready : -1;
 }
 
+/* The number behind a label in a line; *ret stays where it has none. */
+static void info_number(const char *line, const char *label, unsigned base, uint64_t *ret)
+{
+	const char *at = strstr(line, label);
+	uint64_t number = 0;
+	if (!at)
+		return;
+	for (at += strlen(label); *at == ' ' || *at == '\t';)
+		at++;
+	for (;; at++) {
+		const unsigned letter = (unsigned)(*at | 0x20) - 'a', digit = (unsigned)*at - '0';
+		const unsigned value = digit < 10 ? digit : letter < 6 ? letter + 10 : base;
+		if (value >= base)
+			break;
+		number = number * base + value;
+	}
+	*ret = number;
+}
+
+/* "tfd:        5 events:       19 data:                5  pos:0 ..." */
+static void info_line(int epoll, const char *line)
+{
+	uint64_t fd = UINT64_MAX, datum = 0;
+	info_number(line, "tfd:", 10, &fd);
+	info_number(line, "data:", 16, &datum);
+	if (fd <= INT_MAX)
+		note_watched(epoll, (int)fd, datum);
+}
+
+/* Notes all that the kernel says is watched, of which there may be much. */
+static void ask_kernel(int epoll)
+{
+	enum { ROOM = 2048, BYTES_MAX = 1 << 16 };
+	char text[ROOM + 1];
+	size_t kept = 0, nr_read = 0;
+	const int file = preload_fd_info(epoll);
+	if (file < 0)
+		return;
+	while (nr_read < BYTES_MAX) {
+		const long n = preload_syscall(
+			SYS_read, file, (long)(text + kept), (long)(ROOM - kept), 0, 0, 0);
+		if (n <= 0)
+			break;
+		nr_read += (size_t)n;
+		text[kept + (size_t)n] = '\0';
+		char *line = text, *end;
+		for (; (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			info_line(epoll, line);
+		}
+		kept = strlen(line);
+		if (kept == ROOM)
+			break;
+		memmove(text, line, kept);
+	}
+	preload_syscall(SYS_close, file, 0, 0, 0, 0, 0);
+}
+
+/* (Who is asked in vain again and again is not asked any more.) */
+static unsigned find_or_ask(int epoll, uint64_t datum, unsigned ret[WAYS])
+{
+	enum { IN_VAIN_MAX = 200 };
+	static uint32_t nr_in_vain;
+	unsigned nr = find_notes(epoll, datum, ret);
+	if (nr || __atomic_load_n(&nr_in_vain, __ATOMIC_RELAXED) >= IN_VAIN_MAX)
+		return nr;
+	ask_kernel(epoll);
+	nr = find_notes(epoll, datum, ret);
+	if (!nr)
+		__atomic_fetch_add(&nr_in_vain, 1, __ATOMIC_RELAXED);
+	return nr;
+}
+
 static int watched_fd(int epoll, const struct epoll_event *event)
 {
 	uint64_t datum = event->data.u64;
-	unsigned note[WAYS], row = note_row(epoll, datum), nr = find_notes(epoll, datum, note);
+	unsigned note[WAYS], row = note_row(epoll, datum), nr = find_or_ask(epoll, datum, note);
 	if (nr == 1)
 		return (int)(uint32_t)notes[row][note[0]].fds;
 	return nr ? ask_which(row, note, nr, event->events) : -1;

@@ -529,6 +529,7 @@ PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned ty
 
 /* ---- descriptors (preload/fd.c) -------------------------------------------------------------- */
 
+int preload_fd_info(int fd); /* what the kernel says of it, to be read and closed; < 0: nothing */
 uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a descriptor */
 /* Object word of the file of that name, as the program says it. */
 uint64_t preload_path_object(const char *path);

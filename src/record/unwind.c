@@ -197,7 +197,7 @@ uint32_t record_converter_unwind(struct record_converter *c, uint32_t pid,
 static uint64_t unwind_told(
 	const struct record_world *w, const struct record_image *image, uint64_t word)
 {
-	enum { HEADER = 40, HEADER_LAST = 62 };
+	enum { HEADER = 40, HEADER_LAST = 72 };
 	const uint64_t object = (word & ~UNWIND_BYTECODE) - 1;
 	uint64_t place = 0;
 	for (uint64_t header = HEADER; header <= HEADER_LAST && !place; header += 2)

@@ -676,6 +676,39 @@ static void test_callers_by_frame_pointer(void **state)
 	fixture_close(&f);
 }
 
+/* Behind a frame that may be V8's interpreter's is its bytecode, as it lies there. */
+static void test_callers_with_bytecode(void **state)
+{
+	enum { FRAME = STACK + 40, CONTEXT = 0x1001, FUNCTION = 0x1009, BYTECODE = 0x2001 };
+	const uint64_t stack[] = {0, BYTECODE, 3, FUNCTION, CONTEXT, STACK + 88, 0x401000,
+		BYTECODE + 8, 3, FUNCTION + 1, CONTEXT, 0, 0x402000};
+	static const struct {
+		size_t word;
+		uint64_t value; /* that makes it none */
+	} no[] = {{1, 0x2000}, {3, 0x1008}, {4, 0x1000}, {1, 1ull << 47 | 1}};
+	uint64_t frame[RECORD_FRAMES_MAX];
+	struct record_user_state u = {.rip = CODE, .rsp = STACK, .rbp = FRAME};
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	u.stack = (const uint8_t *)stack;
+	u.stack_bytes = sizeof stack;
+	assert_int_equal(record_converter_unwind(&f.converter, PID, &u, frame, 0), 3);
+	assert_int_equal(frame[0], 1ull << 62 | BYTECODE);
+	assert_int_equal(frame[1], 0x401000);
+	assert_int_equal(frame[2], 0x402000); /* its function is no object */
+	for (size_t i = 0; i < BASE_COUNT(no); i++) {
+		uint64_t changed[BASE_COUNT(stack)];
+		memcpy(changed, stack, sizeof stack);
+		changed[no[i].word] = no[i].value;
+		u.stack = (const uint8_t *)changed;
+		assert_int_equal(record_converter_unwind(&f.converter, PID, &u, frame, 0), 2);
+		assert_int_equal(frame[0], 0x401000);
+	}
+	fixture_finish(&f);
+	fixture_close(&f);
+}
+
 /* A return address in no mapping ends the callers, where all code is known: since the exec, and
  * without code that the program made itself. */
 static void test_callers_end_where_no_code_is(void **state)
@@ -767,6 +800,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_callers_by_frame_pointer),
+		cmocka_unit_test(test_callers_with_bytecode),
 		cmocka_unit_test(test_callers_end_where_no_code_is),
 		cmocka_unit_test(test_callers_by_description),
 		cmocka_unit_test(test_parse_sample),

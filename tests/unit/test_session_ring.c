@@ -744,6 +744,79 @@ static void test_code_that_the_program_names(void **state)
 	fixture_close(&f);
 }
 
+/* Bytecode that an interpreter runs: frames with its object behind them are of what was told of its
+ * first byte, wherever that has moved to; and of those, what the interpreter's own code did. */
+static void test_bytecode_that_the_program_names(void **state)
+{
+	enum { FIRST = 0x500036, MOVED = 0x600036, NR_BYTES = 0x20, HANDLER = 0x1000 };
+	static const char run[] = "runapp.js", call[] = "callapp.js";
+	const uint64_t object = 1ull << 62 | (MOVED - 0x36 + 1), other = object + 0x1000,
+		       caller = 1ull << 62 | 0x700001;
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, FIXTURE_GONE_PID, 1, 0);
+	fake_text(&t, 20, RING_place, FAKE_WORDS(ring_place(7), 12, 3ull << 32 | 6), run,
+		sizeof run - 1);
+	fake_text(&t, 20, RING_place, FAKE_WORDS(ring_place(8), 30, 4ull << 32 | 6), call,
+		sizeof call - 1);
+	FAKE(&t, 21, RING_code, HANDLER + 0x40, 0x40, RING_CODE_INTERPRETS);
+	FAKE(&t, 21, RING_code, HANDLER, 0x40, RING_CODE_INTERPRETS);
+	FAKE(&t, 22, RING_code, FIRST, NR_BYTES, ring_place(7));
+	FAKE(&t, 23, RING_code, MOVED, NR_BYTES, FIRST);
+	FAKE(&t, 24, RING_code, MOVED + 0x1000, NR_BYTES, FIRST + 2); /* of which nothing was told */
+	FAKE(&t, 25, RING_code, 0x700000 + 60, NR_BYTES, ring_place(8));
+	fixture_drain(&f, 100);
+	const struct record_world *w = &f.converter.world;
+	const struct record_image *image = record_world_find(w, 1);
+	const struct {
+		uint64_t ip, frame[5], ret_ip, ret_frame[4];
+		uint32_t nr, nr_left;
+	} cases[] = {
+		/* its own code, without a frame and with one */
+		{0x9000, {object, 0x9100}, ring_place(7), {0x9100}, 2, 1},
+		{HANDLER, {0x9000, object, 0x9100}, ring_place(7), {0x9100}, 3, 1},
+		{HANDLER + 0x7f, {0x9000, object}, ring_place(7), {0}, 2, 0},
+		/* what it calls keeps its name */
+		{HANDLER + 0x80, {0x9000, object}, HANDLER + 0x80, {ring_place(7)}, 2, 1},
+		{0x8000, {HANDLER, 0x9000, object, 0x9100, caller}, 0x8000,
+			{ring_place(7), ring_place(8)}, 5, 2},
+		/* what looks like one */
+		{HANDLER, {other, 0x9000, other}, HANDLER, {0x9000}, 3, 1},
+	};
+	for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+		uint64_t frame[5];
+		struct record_event e = {
+			.ip = cases[i].ip, .frame = frame, .nr_frames = cases[i].nr};
+		memcpy(frame, cases[i].frame, sizeof frame);
+		record_unwind_interpret(w, image, &e);
+		assert_int_equal(e.ip, cases[i].ret_ip);
+		assert_int_equal(e.nr_frames, cases[i].nr_left);
+		assert_memory_equal(frame, cases[i].ret_frame, e.nr_frames * sizeof *frame);
+	}
+	fixture_finish(&f);
+	fixture_close(&f);
+}
+
+/* A state that a runtime keeps to ends where it says none. */
+static void test_no_state_any_more(void **state)
+{
+	const uint64_t kept = (uint64_t)TRACE_NOTE_KEPT << 32;
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, FIXTURE_GONE_PID, 1, 0);
+	fake_text(&t, 20, RING_name, FAKE_WORDS(5, RING_NAME_state, 0, 10), "collecting", 10);
+	FAKE(&t, 21, RING_state, 5 | kept);
+	FAKE(&t, 22, RING_state, kept);
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 2);
+	assert_true(record[0].u.note_state.state);
+	assert_int_equal(record[1].u.note_state.state, 0);
+	assert_int_equal(record[1].u.note_state.flags, TRACE_NOTE_KEPT);
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -766,6 +839,8 @@ int main(void)
 		cmocka_unit_test(test_same_words),
 		cmocka_unit_test(test_acts_and_items),
 		cmocka_unit_test(test_code_that_the_program_names),
+		cmocka_unit_test(test_bytecode_that_the_program_names),
+		cmocka_unit_test(test_no_state_any_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@ typedef void node_gc_callback(void *isolate, int type, int flags, void *data);
 
 /* The V8 of this process: set once, before preload_node. */
 struct node_found {
+	const volatile int32_t *key; /* not before that is set may V8 be asked; NULL: at any time */
 	void *(*current)(void);
 	bool (*is_in_context)(void *isolate);
 	void (*set_code_handler)(void *isolate, int options, node_code_handler *handler);

@@ -73,7 +73,6 @@ static bool node_take_words(struct node_text t, struct node_words *ret)
 {
 	static const char *const kind[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
 	static const char file_url[] = "file://", unnamed[] = "(anonymous)", all[] = "(top level)";
-	uint64_t column;
 	size_t of = 0;
 	*ret = (struct node_words){0};
 	while (of < PRELOAD_COUNT(kind) && !node_begins(t, kind[of]))
@@ -83,12 +82,17 @@ static bool node_take_words(struct node_text t, struct node_words *ret)
 	t = node_rest(t, strlen(kind[of]));
 	if (t.nr_bytes && strchr("~^+*'", t.at[0]))
 		t = node_rest(t, 1);
-	const bool has_line = node_take_number(&t, &column) && node_take_number(&t, &ret->line);
+	/* (before V8 11 there is no column) */
+	uint64_t column = 0, number;
+	if (node_take_number(&t, &ret->line) && node_take_number(&t, &number)) {
+		column = ret->line;
+		ret->line = number;
+	}
 	ret->function = (struct node_text){t.at, node_name_bytes(t)};
 	ret->file = node_rest(t, ret->function.nr_bytes + 1);
 	if (node_begins(ret->file, file_url))
 		ret->file = node_rest(ret->file, sizeof file_url - 1);
-	if (!ret->function.nr_bytes && has_line && ret->line == 1 && column == 1)
+	if (!ret->function.nr_bytes && ret->line == 1 && column <= 1)
 		ret->function = (struct node_text){all, sizeof all - 1};
 	else if (!ret->function.nr_bytes)
 		ret->function = (struct node_text){unnamed, sizeof unnamed - 1};

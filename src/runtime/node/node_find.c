@@ -17,10 +17,17 @@ struct preload_node preload_node PRELOAD_EARLY;
 
 struct node_found node_found PRELOAD_EARLY;
 
+static void *node_isolate(void)
+{
+	if (!preload_active() || (node_found.key && !*node_found.key))
+		return NULL;
+	return node_found.current();
+}
+
 /* (the thread's word is set first: what is told of existing code may come back here) */
 void preload_node_calls(void)
 {
-	void *isolate = preload_active() ? node_found.current() : NULL;
+	void *isolate = node_isolate();
 	if (!isolate || preload_own()->isolate == (uintptr_t)isolate ||
 		!node_found.is_in_context(isolate))
 		return;
@@ -52,6 +59,7 @@ void preload_node_meets(const struct dl_phdr_info *info)
 	*(void **)&found.current = preload_definition(&table, V8_TRY_GET_CURRENT);
 	if (!found.current) /* (then it may be asked by any thread) */
 		*(void **)&found.current = preload_definition(&table, V8_GET_CURRENT);
+	*(void **)&found.key = preload_definition(&table, V8_ISOLATE_KEY);
 	*(void **)&found.is_in_context = preload_definition(&table, V8_IN_CONTEXT);
 	*(void **)&found.add_gc_prologue = preload_definition(&table, V8_ADD_GC_PROLOGUE);
 	*(void **)&found.add_gc_epilogue = preload_definition(&table, V8_ADD_GC_EPILOGUE);
