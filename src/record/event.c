@@ -463,7 +463,8 @@ static void event_write_event(struct record_converter *c, struct record_task *ta
 		if (task->owner)
 			put_process_end(c, task->owner, e.time_ns, -1);
 	} else if (task->owner) {
-		record_unwind_interpret(&c->world, task->owner->image, &e);
+		if (e.kind == RECORD_EVENT_sample)
+			record_unwind_interpret(&c->world, task->owner->image, &e);
 		if (e.kind == RECORD_EVENT_sample && c->python.sampled)
 			c->python.sampled(c->python.ctx, &e);
 		put_event(c, task->owner, &e);

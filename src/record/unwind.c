@@ -20,7 +20,9 @@
 #include <string.h>
 
 enum { UNWINDERS_MAX = 4096 };
-#define UNWIND_BYTECODE (1ull << 62) /* with an object's address: no code has such a one */
+/* With an object's address: no code has such a one, for the kernel's have the highest bit, too. */
+#define UNWIND_BYTECODE          (1ull << 62)
+#define UNWIND_IS_BYTECODE(word) ((word) >> 62 == 1)
 
 void record_unwinders_fini(struct record_unwinders *u)
 {
@@ -215,7 +217,7 @@ void record_unwind_interpret(
 {
 	uint32_t nr = 0;
 	for (uint32_t i = 0; i < e->nr_frames; i++) {
-		if (!(e->frame[i] & UNWIND_BYTECODE)) {
+		if (!UNWIND_IS_BYTECODE(e->frame[i])) {
 			e->frame[nr++] = e->frame[i];
 			continue;
 		}

@@ -781,6 +781,8 @@ static void test_bytecode_that_the_program_names(void **state)
 		{HANDLER + 0x80, {0x9000, object}, HANDLER + 0x80, {ring_place(7)}, 2, 1},
 		{0x8000, {HANDLER, 0x9000, object, 0x9100, caller}, 0x8000,
 			{ring_place(7), ring_place(8)}, 5, 2},
+		/* the kernel's */
+		{~0xfffull, {~0xffull, 0x9000, object}, ~0xfffull, {~0xffull, ring_place(7)}, 3, 2},
 		/* what looks like one */
 		{HANDLER, {other, 0x9000, other}, HANDLER, {0x9000}, 3, 1},
 	};
