@@ -791,7 +791,9 @@ __attribute__((weak)) void preload_node_meets(const struct dl_phdr_info *info)
 {
 	(void)info;
 }
-__attribute__((weak)) void preload_node_calls(void) {}
+__attribute__((weak)) void preload_node_calls(void)
+{
+}
 
 /* ---- records with a text --------------------------------------------------------------------- */
 

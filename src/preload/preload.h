@@ -155,7 +155,8 @@ uint64_t preload_java_futex(uint64_t object);
 /* A V8 in this process (src/runtime/node): its code has JavaScript's names, and what it does with
  * its own mutexes is its own matter. */
 struct preload_node {
-	uintptr_t begin, nr_bytes; /* the module that V8 is in: node's own code, too; 0: none was met */
+	uintptr_t begin,
+		nr_bytes; /* the module that V8 is in: node's own code, too; 0: none was met */
 };
 extern struct preload_node preload_node;
 void preload_node_meets(const struct dl_phdr_info *info); /* of each new module */

@@ -68,7 +68,8 @@ PRELOAD_INLINE bool wait_is_java(const volatile void *cond, uintptr_t caller)
 			return result;                                                             \
 		}                                                                                  \
 		wait_cond_begin(&call, object_of((pthread_cond_t *)cond),                          \
-			(pthread_mutex_t *)mutex, PRELOAD_SITE, preload_is_machine(PRELOAD_CALLER));  \
+			(pthread_mutex_t *)mutex, PRELOAD_SITE,                                    \
+			preload_is_machine(PRELOAD_CALLER));                                       \
 		pthread_cleanup_push(wait_cond_unwind, &call);                                     \
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \

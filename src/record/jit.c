@@ -420,9 +420,8 @@ void record_jit_told(struct record_world *w, struct record_image *image, uint64_
 		jit_interprets(image, address, nr_bytes);
 		return;
 	}
-	const uint64_t place = RING_IS_PLACE(stands_for)
-				       ? stands_for
-				       : record_jit_place_at(w, image, stands_for);
+	const uint64_t place =
+		RING_IS_PLACE(stands_for) ? stands_for : record_jit_place_at(w, image, stands_for);
 	const uint32_t site = record_place_site(w, image, place);
 	if (!site || !nr_bytes || address + nr_bytes < address || image->jit.nr_code >= TOLD_MAX)
 		return;
@@ -538,7 +537,6 @@ bool record_jit_say_unnamed(
 		"name, of %u: %s",
 		(unsigned long long)nr, w->sink->nr_sites,
 		*w->jit.refused ? w->jit.refused
-				: "the program told perf none (/tmp/perf-PID.map, jitdump; node "
-				  "--perf-basic-prof writes them)");
+				: "the program told perf none (/tmp/perf-PID.map, jitdump)");
 	return true;
 }

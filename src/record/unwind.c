@@ -186,8 +186,8 @@ uint32_t record_converter_unwind(struct record_converter *c, uint32_t pid,
 	unwind_begin(&s, u);
 	uint32_t nr_found = 0;
 	enum symbol_unwound step = SYMBOL_UNWOUND_caller;
-	while (nr_found < RECORD_FRAMES_MAX && (step = unwind_step(c, leader, &s,
-							&bytecode[nr_found])) == SYMBOL_UNWOUND_caller)
+	while (nr_found < RECORD_FRAMES_MAX &&
+		(step = unwind_step(c, leader, &s, &bytecode[nr_found])) == SYMBOL_UNWOUND_caller)
 		frame[nr_found++] = s.value[SYMBOL_REGISTER_RIP];
 	if (step == SYMBOL_UNWOUND_nothing)
 		nr_found = unwind_go_on(frame, nr_found, by_pointer, nr);

@@ -764,7 +764,8 @@ static void test_bytecode_that_the_program_names(void **state)
 	FAKE(&t, 21, RING_code, HANDLER, 0x40, RING_CODE_INTERPRETS);
 	FAKE(&t, 22, RING_code, FIRST, NR_BYTES, ring_place(7));
 	FAKE(&t, 23, RING_code, MOVED, NR_BYTES, FIRST);
-	FAKE(&t, 24, RING_code, MOVED + 0x1000, NR_BYTES, FIRST + 2); /* of which nothing was told */
+	FAKE(&t, 24, RING_code, MOVED + 0x1000, NR_BYTES,
+		FIRST + 2); /* of which nothing was told */
 	FAKE(&t, 25, RING_code, 0x700000 + 60, NR_BYTES, ring_place(8));
 	fixture_drain(&f, 100);
 	const struct record_world *w = &f.converter.world;

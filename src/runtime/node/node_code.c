@@ -113,8 +113,7 @@ static PRELOAD_COLD uint64_t node_name_place(struct node_text name)
 		w.function.nr_bytes = FUNCTION_BYTES;
 	memcpy(text, w.function.at, w.function.nr_bytes);
 	memcpy(text + w.function.nr_bytes, w.file.at, w.file.nr_bytes);
-	return PLACE_KNOWN |
-	       preload_place_name(text, w.function.nr_bytes, w.file.nr_bytes, w.line);
+	return PLACE_KNOWN | preload_place_name(text, w.function.nr_bytes, w.file.nr_bytes, w.line);
 }
 
 /* 0: it has no name. */

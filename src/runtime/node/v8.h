@@ -45,8 +45,8 @@ struct v8_code_event { /* v8::JitCodeEvent */
 #define V8_TRY_GET_CURRENT "_ZN2v87Isolate13TryGetCurrentEv"
 #define V8_GET_CURRENT     "_ZN2v87Isolate10GetCurrentEv" /* where there is none of the former */
 /* Of versions before 2022: a key of pthread's, 0 before V8 has made it */
-#define V8_ISOLATE_KEY     "_ZN2v88internal7Isolate12isolate_key_E"
-#define V8_IN_CONTEXT      "_ZN2v87Isolate9InContextEv"
+#define V8_ISOLATE_KEY "_ZN2v88internal7Isolate12isolate_key_E"
+#define V8_IN_CONTEXT  "_ZN2v87Isolate9InContextEv"
 #define V8_SET_CODE_HANDLER                                                                        \
 	"_ZN2v87Isolate22SetJitCodeEventHandlerENS_19JitCodeEventOptionsEPFvPKNS_12JitCodeEventEE"
 #define V8_ADD_GC_PROLOGUE                                                                         \
