@@ -294,6 +294,20 @@ double model_state_timed_share(const struct model *m, uint32_t state); /* of its
 /* Reads of a periodic timerfd that found several periods over. A quicker program would meet each of
  * them; what it then does is not known. */
 uint64_t model_nr_late_timer_reads(const struct model *m);
+/* A world of MPI, as far as ranks of it were recorded (runtime/mpi/ranks_mpi.c). */
+struct model_mpi_world {
+	uint32_t object; /* the communicator */
+	uint32_t nr_ranks, nr_recorded;
+};
+struct model_mpi_rank { /* one of its ranks; all 0, and status -1: it was not recorded */
+	bool recorded, ended, finalized, aborted; /* aborted: it called MPI_Abort, there: */
+	uint32_t process, abort_site;
+	int64_t status;  /* as waitpid has it; -1: not known */
+	uint64_t end_ns; /* if it ended */
+};
+const struct model_mpi_world *model_mpi_worlds(const struct model *m, size_t *ret_nr);
+struct model_mpi_rank model_mpi_rank_of(
+	const struct model *m, const struct model_mpi_world *w, uint32_t rank);
 /* Timers of the process whose timer sent its signal last before end_ns (box.c); false: none did. */
 struct model_box {
 	uint64_t set_ns;   /* from when it was set until it sent a signal, of all that it sent */

@@ -812,6 +812,8 @@ bool model_add_called(struct model *m, struct function_list *l, uint64_t list, s
 
 int64_t model_mpi_rank(const struct model *m, uint32_t process);
 bool model_is_mpi_launched(const struct model *m); /* by the program that was started */
+void model_mpi_process_ends(
+	struct model *m, const struct thread *t, int64_t status, uint64_t time_ns);
 /* A thread begins, of a process with that first one (a stream). */
 void model_mpi_thread_begins(struct model *m, const struct thread *t, uint32_t leader);
 /* The launcher, or a thread of the library's own: they wait for the outside, and whom they keep from

@@ -343,6 +343,7 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 		return;
 	}
 	model_cut_short(m, t, r);
+	model_mpi_process_ends(m, t, r->u.process_end.status, r->time_ns);
 	if (t->left_alone)
 		end_await(m, t, r->time_ns);
 	else

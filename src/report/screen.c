@@ -709,6 +709,18 @@ static bool screen_overlaps(const struct report_parts *p)
 	return all_ns > p->own_ns * (1 + PART_SHARE_MIN);
 }
 
+static void screen_rank_caveats(struct screen_caveats *c, const struct report_ranks *r)
+{
+	struct base_str *s;
+	for (size_t i = 0; i < r->nr; i++) {
+		const char *text[] = {
+			r->world[i].missing, r->world[i].ended, r->world[i].unfinished};
+		for (size_t k = 0; k < BASE_COUNT(text); k++)
+			if (*text[k] && (s = screen_caveat(c, 1)))
+				base_str_add(s, text[k]);
+	}
+}
+
 static void screen_path_caveats(struct screen_caveats *c, const struct report *r)
 {
 	struct base_str *s;
@@ -770,6 +782,7 @@ static void screen_caveats(
 {
 	struct screen_caveats c = {0};
 	size_t shown = 0;
+	screen_rank_caveats(&c, &r->trace.ranks);
 	screen_trace_caveats(&c, &r->trace);
 	screen_path_caveats(&c, r);
 	while (shown < CAVEATS_SHOWN) {

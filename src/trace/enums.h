@@ -162,7 +162,8 @@ enum trace_io {
 	X(Win_allocate_shared, "MPI_Win_allocate_shared")                                          \
 	X(Win_create_dynamic, "MPI_Win_create_dynamic")                                            \
 	X(Win_fence, "MPI_Win_fence")                                                              \
-	X(Win_free, "MPI_Win_free")
+	X(Win_free, "MPI_Win_free")                                                                \
+	X(Abort, "MPI_Abort")
 enum trace_mpi {
 #define X(name, text) TRACE_MPI_##name,
 	TRACE_MPI_OPS(X)

@@ -126,7 +126,18 @@ struct report_unseen {            /* waits of one kind of which nobody was seen 
 	uint64_t longest_ns, longest_begin_ns; /* an example */
 	const char *longest_actor;
 };
+/* What of a world of MPI is not in the trace. Sentences; "": there is nothing to say. */
+struct report_world {
+	uint32_t nr_ranks, nr_recorded;
+	uint32_t first_ended; /* the rank that ended badly before all others; UINT32_MAX: none did */
+	const char *missing, *unfinished, *ended;
+};
+struct report_ranks {
+	struct report_world *world;
+	size_t nr;
+};
 struct report_trace {
+	struct report_ranks ranks; /* of MPI */
 	const char *path, *host, *command, *tool;
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
 	uint64_t quota_ns, quota_period_ns; /* of its control group; 0: none, or not all threads' */

@@ -77,6 +77,23 @@ static json_t *trace_unseen_kinds(const struct report_trace *t)
 	return list;
 }
 
+static json_t *trace_json_ranks(const struct report_ranks *r)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->nr; i++) {
+		const struct report_world *w = &r->world[i];
+		json_array_append_new(list,
+			json_pack("{s:o, s:o, s:s, s:s, s:o, s:s}", "ranks",
+				report_json_u64(w->nr_ranks), "recorded",
+				report_json_u64(w->nr_recorded), "missing", w->missing,
+				"unfinished", w->unfinished, "first_ended",
+				w->first_ended == REPORT_NONE ? json_null()
+							      : report_json_u64(w->first_ended),
+				"ended", w->ended));
+	}
+	return list;
+}
+
 json_t *report_envelope(const char *schema, const struct report_trace *t, json_t *result)
 {
 	json_t *trace = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
@@ -96,6 +113,8 @@ json_t *report_envelope(const char *schema, const struct report_trace *t, json_t
 				"waits_unexplained", report_json_u64(t->waits.nr_unseen),
 				"waits_not_shown", report_json_u64(t->waits.nr_hidden),
 				"unexplained_kinds", trace_unseen_kinds(t)));
+	if (t->ranks.nr)
+		json_object_set_new(trace, "mpi", trace_json_ranks(&t->ranks));
 	if (t->from_ns || t->to_ns)
 		json_object_set_new(trace, "window",
 			json_pack("{s:o, s:o}", "from_ns", report_json_u64(t->from_ns), "to_ns",

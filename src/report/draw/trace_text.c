@@ -21,6 +21,16 @@ void report_trace_caveats(struct base_str *out, const struct report_trace *t,
 		*label = "";
 		base_str_fini(&s);
 	}
+	for (size_t i = 0; i < t->ranks.nr; i++) {
+		const struct report_world *w = &t->ranks.world[i];
+		const char *text[] = {w->missing, w->ended, w->unfinished};
+		for (size_t k = 0; k < BASE_COUNT(text); k++) {
+			if (!*text[k])
+				continue;
+			report_wrap(out, st, *label, REPORT_LABEL_WIDTH, text[k]);
+			*label = "";
+		}
+	}
 	for (size_t i = 0; i < t->nr_diags; i++) {
 		report_wrap(out, st, *label, REPORT_LABEL_WIDTH, t->diag[i].text);
 		*label = "";

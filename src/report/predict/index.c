@@ -306,5 +306,6 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		if (!out->text)
 			return report_no_memory(err);
 	}
-	return fill_costs(t, a, trace_reader_defs(run->reader), err);
+	enum base_status s = report_fill_ranks(&t->ranks, a, m, err);
+	return s == BASE_OK ? fill_costs(t, a, trace_reader_defs(run->reader), err) : s;
 }

@@ -136,13 +136,13 @@ static void mpi_done(uint64_t tsc, uint64_t request, const char *status)
 static int mpi_do_environment(struct mpi_call *c)
 {
 	PRELOAD_RECORD_AT(c->begin_tsc, mpi_wait, c->op, 0, 0, c->site);
-	bool ends = c->op == TRACE_MPI_Finalize;
+	bool ends = c->op == TRACE_MPI_Finalize, begins = c->op <= TRACE_MPI_Init_thread;
 	struct mpi_comm *world = ends ? mpi_comm_of(mpi_library.abi.world) : NULL;
 	if (world)
 		PRELOAD_RECORD(mpi_collective, world->object, c->site, c->op, (uint64_t)-1, 0, 0);
 	int result = mpi_pass(c);
 	mpi_return(c);
-	if (!result && !ends)
+	if (!result && begins)
 		mpi_comm_of(mpi_library.abi.world);
 	return result;
 }

@@ -36,10 +36,12 @@ void model_free_mpi(struct model *m)
 		base_free(x->thread[i].needed);
 	}
 	struct base_map *maps[] = {&x->ranks, &x->members, &x->pairs, &x->channels, &x->requests,
-		&x->meetings, &x->sent, &x->asked, &x->gone, &x->eager, &x->queues};
+		&x->meetings, &x->sent, &x->asked, &x->gone, &x->eager, &x->queues, &x->present,
+		&x->endings};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
-	void *owned[] = {x->member, x->pair, x->channel, x->request, x->meeting, x->thread, x};
+	void *owned[] = {x->member, x->pair, x->channel, x->request, x->meeting, x->thread,
+		x->ending, x->world, x};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	m->known.mpi = NULL;
@@ -134,7 +136,7 @@ static uint64_t mpi_key(const struct mpi_channel *c, uint32_t number)
 /* Starting and ending MPI is work of other programs', too, and sleeps. */
 static bool mpi_is_environment(const struct mpi_thread *k)
 {
-	return k->op <= TRACE_MPI_Finalize;
+	return k->op <= TRACE_MPI_Finalize || k->op == TRACE_MPI_Abort;
 }
 
 static uint32_t mpi_state(
@@ -148,7 +150,7 @@ static enum model_cause mpi_wait_cause(uint32_t op, uint32_t peer, bool sends)
 {
 	if (op <= TRACE_MPI_Init_thread)
 		return MODEL_CAUSE_mpi_start;
-	if (op == TRACE_MPI_Finalize && !peer)
+	if (op == TRACE_MPI_Abort || (op == TRACE_MPI_Finalize && !peer))
 		return MODEL_CAUSE_mpi_end;
 	if (op < TRACE_MPI_Send || op > TRACE_MPI_Testsome)
 		return MODEL_CAUSE_mpi_meeting;
@@ -212,6 +214,13 @@ static bool mpi_is_ready(struct model *m, const struct thread *t, const struct m
 	return false;
 }
 
+/* (A rank is known before it sends or receives anything.) */
+static bool mpi_was_recorded(const struct model *m, uint32_t object, uint32_t rank)
+{
+	uint64_t process;
+	return base_map_get(&m->known.mpi->present, object, rank, &process);
+}
+
 static void mpi_need(struct model *m, struct mpi_thread *k, struct mpi_needed what)
 {
 	/* (a request that is used again completes for nobody) */
@@ -226,7 +235,7 @@ static void mpi_begin(
 	struct mpi_thread *k, uint64_t time_ns, uint32_t object, uint32_t site, uint64_t op)
 {
 	k->is_in_call = true;
-	k->waits = false;
+	k->waits = k->lacks = false;
 	k->begin_ns = time_ns;
 	k->object = object;
 	k->site = site;
@@ -265,9 +274,10 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 		if (!last || k->needed[i].available_ns > last->available_ns)
 			last = &k->needed[i];
 	bool waited = k->waits && last && last->available_ns > k->begin_ns;
-	uint32_t named = waited     ? mpi_wait_state(m, k, last->peer, last->sends)
-			 : k->waits ? mpi_busy_state(m, k)
-				    : k->state;
+	bool unseen = k->waits && !last && k->lacks;
+	uint32_t named = waited               ? mpi_wait_state(m, k, last->peer, last->sends)
+			 : k->waits && !unseen ? mpi_busy_state(m, k)
+					      : k->state;
 	if (named != k->state)
 		model_rename(m, t, time_ns, named);
 	if (mpi_is_environment(k)) /* who had the processor before was not what it slept for */
@@ -286,7 +296,8 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 		m->item_key = 0;
 	}
 	if (!k->nr_needed)
-		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, state, GRAPH_EXPLAINED);
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, state,
+			unseen ? 0 : GRAPH_EXPLAINED);
 	k->is_in_call = k->waits = false;
 }
 
@@ -322,6 +333,9 @@ void model_rule_mpi_comm(struct model *m, struct thread *t, const struct trace_r
 	x->member[x->nr_members] =
 		(struct mpi_member){.rank = (uint32_t)c->rank, .size = (uint32_t)c->size};
 	model_put(m, &x->members, t->process, c->object, x->nr_members++);
+	model_put(m, &x->present, c->object, c->rank, t->process);
+	if (c->world)
+		mpi_in_world(m, c);
 }
 
 /* ---- sends and receives ---------------------------------------------------------------------- */
@@ -605,6 +619,8 @@ static void mpi_received(struct model *m, struct mpi_thread *k, struct mpi_reque
 		base_map_remove(&x->gone, q->channel, q->number);
 	}
 	struct mpi_channel *c = &x->channel[q->channel];
+	if (k)
+		k->lacks |= !mpi_was_recorded(m, c->object, c->source);
 	if (!base_map_get(&x->sent, q->channel, q->number, &sent_ns)) {
 		/* cancelled: the next message is for the next receive */
 		c->nr_asked -= c->nr_asked == q->number;
@@ -625,6 +641,8 @@ static void mpi_was_sent(
 	struct model_mpi *x = m->known.mpi;
 	const struct mpi_channel *c = &x->channel[q->channel];
 	uint64_t asked_ns, most = 0;
+	if (k)
+		k->lacks |= !mpi_was_recorded(m, c->object, c->destination);
 	if (base_map_get(&x->asked, q->channel, q->number, &asked_ns)) {
 		base_map_remove(&x->asked, q->channel, q->number);
 		if (k)
@@ -656,6 +674,8 @@ static void mpi_complete(struct model *m, struct thread *t, struct mpi_thread *k
 		mpi_received(m, k, q, d);
 	} else if (q->kind == MPI_REQUEST_meeting) {
 		const struct mpi_meeting *g = &m->known.mpi->meeting[q->meeting];
+		if (k)
+			k->lacks |= !g->complete;
 		if (g->complete && !q->is_last)
 			mpi_need(m, k,
 				(struct mpi_needed){.queue = g->queue,
@@ -683,6 +703,20 @@ void model_rule_mpi_done(struct model *m, struct thread *t, const struct trace_r
 		mpi_complete(m, t, k, q, d);
 }
 
+/* It begins to end MPI, well or not. */
+static void mpi_note_ending(
+	struct model *m, const struct thread *t, const struct trace_mpi_wait *w)
+{
+	bool aborts = w->op == TRACE_MPI_Abort;
+	struct mpi_ending *e = aborts || w->op == TRACE_MPI_Finalize
+				       ? mpi_ending_of(m, t->process)
+				       : NULL;
+	if (!e)
+		return;
+	e->finalized |= !aborts;
+	e->abort_site = aborts ? w->site : e->abort_site;
+}
+
 void model_rule_mpi_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_mpi_wait *w = &r->u.mpi_wait;
@@ -692,6 +726,7 @@ void model_rule_mpi_wait(struct model *m, struct thread *t, const struct trace_r
 	if (!k)
 		return;
 	const struct mpi_request *q = w->request ? mpi_request_of(m, t, w->request) : NULL;
+	mpi_note_ending(m, t, w);
 	/* (all of one call have one time) */
 	if (!k->is_in_call || k->begin_ns != r->time_ns)
 		mpi_begin(k, r->time_ns, q ? q->object : 0, w->site, w->op);

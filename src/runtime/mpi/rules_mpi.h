@@ -36,6 +36,12 @@ struct mpi_member { /* a process in a communicator */
 	uint32_t rank, size;
 	uint64_t nr_meetings;
 };
+struct mpi_ending { /* of a rank's process */
+	uint64_t time_ns;
+	int64_t status;      /* as waitpid has it; -1: not known */
+	uint32_t abort_site; /* it called MPI_Abort there; NONE: it did not */
+	bool ended, finalized;
+};
 enum mpi_request_kind {
 	MPI_REQUEST_none,
 	MPI_REQUEST_send,
@@ -59,6 +65,7 @@ struct mpi_needed { /* something that a call was for, and has got */
 };
 struct mpi_thread {
 	bool is_in_call, waits;
+	bool lacks; /* something that it was for came from a rank that was not recorded */
 	bool is_library; /* begun while MPI was: one of its own */
 	uint64_t begin_ns;
 	uint32_t object, site, op;
@@ -80,6 +87,11 @@ struct model_mpi {
 	struct base_map gone;     /* ... sends that were complete before that */
 	struct base_map eager;    /* (process, 0) -> bytes that a send needed no receiver for */
 	struct base_map queues;   /* (communicator, 0) -> queue of its meetings */
+	struct base_map present;  /* (communicator, rank) -> process that was recorded */
+	struct base_map endings;  /* (process, 0) -> ending */
+	struct mpi_ending *ending;
+	struct model_mpi_world *world;
+	size_t nr_endings, ending_capacity, nr_worlds, world_capacity;
 	struct mpi_member *member;
 	struct mpi_pair *pair;
 	struct mpi_channel *channel;
@@ -92,5 +104,10 @@ struct model_mpi {
 	bool is_launched; /* by a program that is there for that, and was recorded from its start */
 	uint32_t free_meeting; /* + 1, linked by .size; 0: none */
 };
+
+/* A rank's process is in its world (ranks_mpi.c). */
+void mpi_in_world(struct model *m, const struct trace_mpi_comm *c);
+/* Of that process; NULL: no memory. */
+struct mpi_ending *mpi_ending_of(struct model *m, uint32_t process);
 
 #endif
