@@ -259,6 +259,10 @@ void cmd_tell_health(struct cmd *c, const char *path, const struct trace_health 
 int cmd_gate_partial(struct cmd *c, const char *gate);
 void cmd_seen_fini(struct cmd *c);
 
+/* Where a command's trace is a directory, its ranks' traces become one, which `keep` holds the name
+ * of (directory.c). CMD_OK, or an exit status after a message. */
+int cmd_join_directory(struct cmd *c, struct base_str *keep);
+bool cmd_is_directory(const char *path);
 /* The one operand, else the newest *.lpt of the directory; NULL: a message was printed. */
 const char *cmd_trace_path(struct cmd *c);
 /* --output, else the trace's name with another ending: server.lpt -> server.pftrace. NULL: a

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_merge.c - `longpole merge`: recordings of several machines as one trace. */
-#include "cmd/cmd.h"
+#include "cmd/directory.h"
 
 #include "config.h"
-#include "merge/merge.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,15 +14,17 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_merge = {
-	.usage = "[OPTIONS] TRACE TRACE...",
+	.usage = "[OPTIONS] TRACE TRACE... | DIR",
 	.about = "Puts recordings that were made at the same time, on several machines or on one, "
 		 "into one trace on one clock, so that the critical path crosses the wire. Clocks "
 		 "are aligned by what passed between the machines: packets (recordings with "
 		 "--system --full), and bytes of TCP connections whose two ends were recorded. The "
-		 "path leads to the end of the first trace's program.",
+		 "path leads to the end of the first trace's program. Of a directory, the traces of "
+		 "MPI ranks in it are joined, and it is said which ranks have none.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole merge -o both.lpt client.lpt server.lpt && longpole report both.lpt"},
+	.example = {"longpole merge -o both.lpt client.lpt server.lpt && longpole report both.lpt",
+		"mpirun -n 64 longpole record -o 'run/app.%r.lpt' ./app; longpole report run"},
 };
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -77,6 +78,27 @@ static double matched_share(const struct merge_result *m)
 	       (double)(m->nr_sent < m->nr_received ? m->nr_received : m->nr_sent);
 }
 
+/* A line for each job of which ranks have no trace. */
+void cmd_merge_add_missing(struct base_str *out, const struct merge_result *m)
+{
+	for (uint32_t job = 1; job <= m->nr_jobs; job++) {
+		uint32_t nr_ranks = 0;
+		for (size_t i = 0; i < m->nr_inputs && !nr_ranks; i++)
+			nr_ranks = m->input[i].job == job ? m->input[i].nr_ranks : 0;
+		bool *recorded = base_alloc(((size_t)nr_ranks + 1) * sizeof *recorded);
+		for (size_t i = 0; recorded && i < m->nr_inputs; i++)
+			if (m->input[i].job == job && m->input[i].rank < nr_ranks)
+				recorded[m->input[i].rank] = true;
+		struct base_str text = {0};
+		if (recorded)
+			report_missing_ranks(&text, recorded, nr_ranks);
+		if (text.length)
+			base_str_addf(out, "Beware: %s.\n", base_str_text(&text));
+		base_str_fini(&text);
+		base_free(recorded);
+	}
+}
+
 static void add_evidence(struct base_str *out, const struct merge_result *m)
 {
 	base_str_add(out, "\n");
@@ -105,6 +127,7 @@ static void add_evidence(struct base_str *out, const struct merge_result *m)
 			m->nr_communicators);
 		base_str_add(out, ".\n");
 	}
+	cmd_merge_add_missing(out, m);
 	if (m->nr_ways_unusable) {
 		base_str_add_counted(out,
 			"Between %s {pair|pairs} of ranks more messages were received than were "
@@ -149,14 +172,20 @@ static json_t *input_json(const struct merge_result *m, size_t i)
 		[MERGE_HOW_pairs] = "aligned",
 	};
 	const struct merge_input_result *r = &m->input[i];
-	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}",
-		"path", r->path, "host", r->host, "command", r->command, "host_number",
+	json_t *json = json_pack(
+		"{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "path", r->path, "host", r->host, "command", r->command, "host_number",
 		(json_int_t)r->host_number, "clock", how[r->how], "aligned_with_input",
 		(json_int_t)(r->how == MERGE_HOW_first ? 0 : r->through + 1), "offset_ns",
 		(json_int_t)r->offset_ns, "drift_ppb", (json_int_t)r->drift_ppb, "error_max_ns",
 		(json_int_t)r->error_ns, "bends", r->bends, "packet_pairs",
 		(json_int_t)r->nr_packets, "byte_pairs", (json_int_t)r->nr_bytes, "message_pairs",
 		(json_int_t)r->nr_messages, "records", (json_int_t)r->nr_records);
+	if (r->job) {
+		json_object_set_new(json, "rank", json_integer((json_int_t)r->rank));
+		json_object_set_new(json, "ranks", json_integer((json_int_t)r->nr_ranks));
+		json_object_set_new(json, "job", json_integer((json_int_t)r->job));
+	}
+	return json;
 }
 
 static int cmd_merge_print_json(struct cmd *c, const struct merge_result *m, const char *path)
@@ -183,13 +212,14 @@ static void cmd_merge_progress(
 	cmd_progress_show(ctx, what, done_records, all_records, "records");
 }
 
-static bool is_input(struct cmd *c, const char *path)
+static bool is_input(struct cmd *c, const struct cmd_join *j)
 {
+	const char *path = j->output;
 	struct stat there, st;
 	if (stat(path, &there))
 		return false;
-	for (size_t i = 0; i < c->nr_operands; i++)
-		if (!stat(c->operand[i], &st) && st.st_dev == there.st_dev &&
+	for (size_t i = 0; i < j->nr; i++)
+		if (!stat(j->input[i], &st) && st.st_dev == there.st_dev &&
 			st.st_ino == there.st_ino) {
 			cmd_usage(c, "%s would overwrite what is merged; use -o", path);
 			return true;
@@ -198,26 +228,30 @@ static bool is_input(struct cmd *c, const char *path)
 }
 
 /* The trace appears whole or not at all: a name of its own first. */
-static int merge_to(
-	struct cmd *c, const char *path, struct merge_result *ret, struct base_arena **ret_names)
+int cmd_merge_into(struct cmd *c, const struct cmd_join *j)
 {
 	struct base_str part = {0};
 	const struct merge_options o = {.tool = "longpole " LONGPOLE_VERSION " merge",
+		.one_job = j->one_job,
 		.progress = cmd_merge_progress,
 		.progress_ctx = c};
-	if (!cmd_may_replace(path))
-		return cmd_usage(c, "%s is no file", path);
+	if (j->nr > MERGE_INPUTS_MAX)
+		return cmd_usage(c, "%d traces at most", MERGE_INPUTS_MAX);
+	if (is_input(c, j))
+		return CMD_USAGE;
+	if (!cmd_may_replace(j->output))
+		return cmd_usage(c, "%s is no file", j->output);
 	struct base_str real = {0};
-	enum base_status s = base_output_name(path, &real, &c->err);
+	enum base_status s = base_output_name(j->output, &real, &c->err);
 	base_str_addf(&part, "%s.part", base_str_text(&real));
 	if (s == BASE_OK && !part.failed) /* of a run that was killed, or a link */
 		unlink(base_str_text(&part));
 	if (s == BASE_OK)
 		s = part.failed ? base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name")
-				: merge_run((const char *const *)c->operand, c->nr_operands,
-					  base_str_text(&part), &o, ret, ret_names, &c->err);
+				: merge_run(j->input, j->nr, base_str_text(&part), &o, j->result,
+					  j->names, &c->err);
 	if (s == BASE_OK && rename(base_str_text(&part), real.buf))
-		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
+		s = base_fail_errno(&c->err, errno, "%s: renaming", j->output);
 	if (s != BASE_OK && real.length)
 		unlink(base_str_text(&part));
 	base_str_fini(&real);
@@ -229,19 +263,31 @@ static int merge_to(
 int cmd_run_merge(struct cmd *c)
 {
 	const char *given = cmd_value(c, "output"), *path = given ? given : "merged.lpt";
-	struct merge_result result = {0};
+	struct merge_result *result = base_alloc(sizeof *result);
 	struct base_arena *names = NULL;
-	if (c->nr_operands < 2)
-		return cmd_usage(c, "give two traces or more");
-	if (c->nr_operands > MERGE_INPUTS_MAX)
-		return cmd_usage(c, "%d traces at most", MERGE_INPUTS_MAX);
-	if (is_input(c, path))
-		return CMD_USAGE;
+	struct cmd_ranks ranks = {0};
+	struct cmd_join j = {.input = (const char *const *)c->operand,
+		.nr = c->nr_operands,
+		.output = path,
+		.result = result,
+		.names = &names};
+	int exit_status = result ? CMD_OK : cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
+	if (result && c->nr_operands == 1 && cmd_is_directory(c->operand[0])) {
+		exit_status = cmd_ranks_find(c, c->operand[0], &ranks);
+		j.input = (const char *const *)ranks.path;
+		j.nr = ranks.nr;
+		j.one_job = true;
+	} else if (result && c->nr_operands < 2) {
+		exit_status = cmd_usage(c, "give two traces or more, or a directory of them");
+	}
 	cmd_progress_reset(c);
-	int exit_status = merge_to(c, path, &result, &names);
 	if (exit_status == CMD_OK)
-		exit_status = cmd_given(c, "json") ? cmd_merge_print_json(c, &result, path)
-						   : print_text(c, &result, path);
+		exit_status = cmd_merge_into(c, &j);
+	if (exit_status == CMD_OK)
+		exit_status = cmd_given(c, "json") ? cmd_merge_print_json(c, result, path)
+						   : print_text(c, result, path);
 	base_arena_free(names);
+	base_free(result);
+	cmd_ranks_fini(&ranks);
 	return exit_status;
 }

@@ -15,7 +15,8 @@ const struct cmd_details cmd_details_report = {
 	.about = "Says in one sentence what to change, then what that would gain and how sure it "
 		 "is. Below stand the parts of the critical path, what a fix of each would buy, "
 		 "and what to be careful about. With sections, prints these instead, one after "
-		 "another, with their options. A trace that is called as a section is ./NAME.",
+		 "another, with their options. A trace that is called as a section is ./NAME. "
+		 "A directory of MPI ranks' traces is joined in DIR/merged.lpt first.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole report queues actors server.lpt", "longpole report --full server.lpt",

@@ -143,8 +143,15 @@ static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 		return CMD_USAGE;
 	if (cmd_given(&c, "help"))
 		return main_end(&c, help(&c));
-	cmd_check_operands(&c);
-	return main_end(&c, spec->run(&c));
+	struct base_str joined = {0};
+	int exit_status = cmd_join_directory(&c, &joined);
+	if (exit_status == CMD_OK) {
+		cmd_check_operands(&c);
+		exit_status = spec->run(&c);
+	}
+	exit_status = main_end(&c, exit_status);
+	base_str_fini(&joined);
+	return exit_status;
 }
 
 const char *cmd_nearest(const char *name)

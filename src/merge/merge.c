@@ -21,6 +21,20 @@ static enum base_status name_results(struct merge *m, struct base_arena *names)
 	return BASE_OK;
 }
 
+/* Two inputs that are ranks of different jobs. */
+static enum base_status merge_refuse_jobs(const struct merge *m)
+{
+	uint32_t a = 0, b;
+	while (a < m->nr_inputs && m->result->input[a].job != 1)
+		a++;
+	for (b = a; b < m->nr_inputs && m->result->input[b].job <= 1;)
+		b++;
+	return base_fail(m->err, BASE_ERR_USAGE,
+		"%s and %s are of different MPI jobs: 'longpole merge' with the names of one job's "
+		"traces joins these",
+		m->input[a].path, m->input[b < m->nr_inputs ? b : a].path);
+}
+
 static enum base_status merge_merge_run(
 	struct merge *m, const char *const *path, const char *output, struct base_arena *names)
 {
@@ -32,6 +46,8 @@ static enum base_status merge_merge_run(
 		status = m->messages ? merge_find_links(m)
 				     : base_fail(m->err, BASE_ERR_NOMEM, "no memory for messages");
 	}
+	if (status == BASE_OK && m->opts->one_job && m->result->nr_jobs > 1)
+		status = merge_refuse_jobs(m);
 	if (status == BASE_OK)
 		status = merge_find_pairs(m);
 	if (status == BASE_OK)

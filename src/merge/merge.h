@@ -19,7 +19,7 @@
 #include "trace/trace.h"
 
 enum {
-	MERGE_INPUTS_MAX = 256,
+	MERGE_INPUTS_MAX = 4096,
 	MERGE_PACKETS_MAX = 1 << 20, /* seen at one end and not yet at the other */
 };
 
@@ -41,6 +41,8 @@ struct merge_input_result {
 	bool bends;
 	uint64_t nr_packets, nr_bytes, nr_messages; /* pairs with that input, both ways */
 	uint64_t nr_records;
+	uint32_t rank, nr_ranks; /* in MPI's world; nr_ranks 0: it is no rank */
+	uint32_t job;            /* from 1: inputs of one world share it; 0: it is no rank */
 };
 
 struct merge_result {
@@ -53,6 +55,7 @@ struct merge_result {
 	uint64_t nr_connections;   /* whose two ends are in different inputs */
 	uint64_t nr_unusable;      /* of them, whose bytes do not add up: no pairs were taken */
 	uint64_t nr_communicators; /* of MPI, of which several inputs have ranks */
+	uint32_t nr_jobs;          /* of MPI: worlds */
 	uint64_t nr_ways_unusable; /* between ranks, on which more was received than was sent */
 	uint64_t nr_records;
 	bool clock_contradicted; /* one boot id, but pairs say two clocks: they were aligned */
@@ -60,6 +63,7 @@ struct merge_result {
 
 struct merge_options {
 	const char *tool; /* who writes: for the header */
+	bool one_job;     /* inputs of several MPI jobs are a mistake: ERR_USAGE */
 	/* May be NULL. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;

@@ -443,6 +443,31 @@ static bool messages_is_usable(const struct merge *m, const struct merge_flow *f
 	       !m->input[f->from.input].lost;
 }
 
+/* Which input is which rank of which job. */
+static enum base_status messages_name_ranks(struct merge_messages *x)
+{
+	struct merge *m = x->m;
+	struct base_map jobs = {0};
+	enum base_status status = BASE_OK;
+	for (uint32_t i = 0; i < m->nr_inputs && status == BASE_OK; i++) {
+		const uint32_t world = m->input[i].world;
+		uint64_t job;
+		if (!world)
+			continue;
+		const struct member *member = &x->member[world - 1];
+		const uint32_t number = m->input[i].object[member->object].communicator;
+		if (!base_map_get(&jobs, 0, number, &job)) {
+			job = ++m->result->nr_jobs;
+			status = base_map_put(&jobs, 0, number, job);
+		}
+		m->result->input[i].rank = member->rank;
+		m->result->input[i].nr_ranks = member->size;
+		m->result->input[i].job = (uint32_t)job;
+	}
+	base_map_fini(&jobs);
+	return status;
+}
+
 /* What is said of it: communicators that several inputs have, ways that cannot be used. */
 static enum base_status messages_result(struct merge_messages *x)
 {
@@ -486,6 +511,8 @@ enum base_status merge_messages_counted(struct merge_messages *x)
 	}
 	if (status == BASE_OK)
 		status = messages_result(x);
+	if (status == BASE_OK)
+		status = messages_name_ranks(x);
 	for (size_t i = 0; i < x->nr_ways && status == BASE_OK; i++)
 		if (!messages_is_usable(x->m, &x->flow[x->way[i].flow - 1]))
 			x->way[i].flow = 0;

@@ -89,6 +89,58 @@ mpi_alone() {
 }
 test_mpi_ranks_recorded_alone() { mpi_each mpi_alone; }
 
+# A directory of ranks' traces is one trace; what is not in it is said.
+mpi_directory() {
+	local ranks
+	ranks=$(mpi_ranks_of 3)
+	rm -rf run other && mkdir run other
+	mpi_run "$ranks" longpole record -q -o 'run/own.%r.lpt' ./mpi_ranks allreduce 30 10000 sleep >out 2>err || { cat err >&2; fail "$mpi: recording failed"; }
+	cp run/own.0.lpt other/first.lpt
+	longpole report --json run >whole.json 2>err || fail "$mpi: no report of a directory"
+	has err "$ranks traces of run are joined in run/merged.lpt (clock error at most "
+	mpi_says whole.json 1
+	is_json whole.json ".trace.mpi == [{ranks: $ranks, recorded: $ranks, missing: \"\", unfinished: \"\", first_ended: null, ended: \"\"}]"
+	expect 0 longpole merge --json -o all.lpt run
+	is_json out "[.result.inputs[] | .rank] == [range($ranks)] and all(.result.inputs[]; .ranks == $ranks and .job == 1)"
+	# what the others wait for is not seen without its rank, and is a wait
+	rm run/own.1.lpt
+	expect 0 longpole record -q -o run/other.lpt true
+	longpole report --json run >part.json 2>err || fail "$mpi: no report of a part"
+	has err 'run/other.lpt is left out: no rank of MPI is in it'
+	is_json part.json ".trace.mpi[0] | .missing == \"rank 1 of $ranks has no trace: what it held up is not seen\" and .recorded == $ranks - 1"
+	is_json part.json '[.result.path[] | select(.state | startswith("waiting at MPI_Allreduce")) | .unexplained_ns] | add > 150e6'
+	longpole report run 2>err >part.txt || fail "$mpi: no report of a part"
+	has part.txt "rank 1 of $ranks has no trace: what it held up is not seen"
+	longpole queues run 2>err >part.txt || fail "$mpi: no queues of a part"
+	has part.txt "rank 1 of $ranks has no trace: what it held up is not seen"
+	# two jobs are no run
+	mpi_run 2 longpole record -q -o 'other/own.%r.lpt' ./mpi_ranks barrier 2 1000 >out 2>err || fail "$mpi: recording failed"
+	expect 2 longpole report other
+	has err 'are of different MPI jobs'
+	rm other/*
+	expect 2 longpole report other
+	has err 'no trace of an MPI rank is in it'
+}
+test_mpi_directory() { mpi_each mpi_directory; }
+
+# mpi_ends MODE TEXT - rank 1 ends badly: who, and how. Each rank has its own recorder, which sees how it ends.
+mpi_ends() {
+	rm -rf ended && mkdir ended
+	mpi_run 2 longpole record -q -o 'ended/own.%r.lpt' ./mpi_ranks "$1" 10 10000 sleep >out 2>err || true
+	longpole report --json ended >ended.json 2>err || fail "$mpi: $1: no report"
+	jq -e --arg text "$2" '.trace.mpi[0] | .first_ended == 1 and (.ended | startswith("rank 1 of 2 " + $text))' ended.json >/dev/null ||
+		{ jq -c .trace.mpi ended.json >&2; fail "$mpi: $1: not said how rank 1 ended"; }
+}
+mpi_ended() {
+	mpi_ends crashes 'was ended by SIGSEGV, '
+	mpi_ends killed 'was ended by SIGKILL, '
+	mpi_ends leaves 'ended without MPI_Finalize, with status 4, '
+	timeout 100 longpole record -q -o aborts.lpt -- "${mpirun[@]}" -n 2 ./mpi_ranks aborts 10 10000 sleep >out 2>err || true
+	longpole report --json aborts.lpt >aborts.json || fail "$mpi: aborts: no report"
+	is_json aborts.json '.trace.mpi[0] | .first_ended == 1 and (.ended | startswith("rank 1 of 2 called MPI_Abort at aborts (mpi_ranks.c:"))'
+}
+test_mpi_ranks_that_end_badly() { mpi_each mpi_ended; }
+
 test_mpi_rank_of_no_job() {
 	expect 125 env -u OMPI_COMM_WORLD_RANK -u PMI_RANK -u SLURM_PROCID longpole record -o 'x.%r.lpt' true
 	has err '%r is the rank in an MPI job' 'mpirun -n 4 longpole record'

@@ -7,10 +7,12 @@
  */
 #include <mpi.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SLOW = 1, FAST_US = 2000, LARGE = 1 << 20 };
 
@@ -198,6 +200,31 @@ static void aborts(int round)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 1 ends in other ways than it should, for which the others wait. */
+static void crashes(int round)
+{
+	work();
+	if (rank == SLOW && round == 3)
+		raise(SIGSEGV);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void killed(int round)
+{
+	work();
+	if (rank == SLOW && round == 3)
+		raise(SIGKILL);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void leaves(int round)
+{
+	work();
+	if (rank == SLOW && round == 3)
+		_exit(4);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* Rank 0 puts into the others' memory; rank 1 comes late to the fence that ends it. */
 static void window(int round)
 {
@@ -221,7 +248,7 @@ static const struct {
 	{"allreduce", slow_allreduce}, {"barrier", barrier}, {"alltoall", alltoall}, {"ring", ring},
 	{"halo", halo}, {"persistent", persistent}, {"reduce", reduce}, {"bcast", bcast},
 	{"split", split}, {"window", window}, {"overlap", overlap}, {"pingpong", pingpong},
-	{"aborts", aborts}};
+	{"aborts", aborts}, {"crashes", crashes}, {"killed", killed}, {"leaves", leaves}};
 
 int main(int nr, char **argument)
 {

@@ -41,6 +41,8 @@ struct report_places {
 enum base_status report_places_find(struct report_places *p, const struct report_run *run,
 	const char *start, const char *end, struct base_err *err) BASE_MUST_CHECK;
 void report_places_fini(struct report_places *p);
+/* "rank 3 of 8 has no trace: ..." of those that are false; nothing where there are none. */
+void report_missing_ranks(struct base_str *out, const bool *recorded, uint32_t nr_ranks);
 
 /* An answer to "how much faster is the run then", and its interval; low == high: it has none. */
 /* The run, or parts of it, last until a timer's signal (model/box.c): that time does not change. */

@@ -35,18 +35,39 @@ static void ranks_add(struct ranks_list *l, uint32_t rank)
 	l->nr++;
 }
 
-/* "rank 3 of 8 has", "ranks 3, 5 to 7 of 8 have"; NULL: no memory. "": none. */
-static const char *ranks_keep(
-	struct base_arena *arena, struct ranks_list *l, uint32_t nr_ranks, const char *does[2])
+static const char *const ranks_lacks[2] = {"has no trace: what it held up is not seen",
+	"have no trace: what they held up is not seen"};
+static const char *const ranks_cut[2] = {"has no end in the trace: what it did last is not seen",
+	"have no end in the trace: what they did last is not seen"};
+
+/* "rank 3 of 8 has", "ranks 3, 5 to 7 of 8 have"; nothing of none. */
+static void ranks_add_text(
+	struct base_str *out, struct ranks_list *l, uint32_t nr_ranks, const char *const does[2])
 {
-	struct base_str s = {0};
 	ranks_add_run(l);
 	if (l->nr)
-		base_str_addf(&s, "%s %s%s of %u %s", l->nr == 1 ? "rank" : "ranks",
+		base_str_addf(out, "%s %s%s of %u %s", l->nr == 1 ? "rank" : "ranks",
 			base_str_text(&l->text), l->nr_runs > NAMED ? " and others" : "", nr_ranks,
 			does[l->nr > 1]);
 	base_str_fini(&l->text);
+}
+
+/* NULL: no memory. */
+static const char *ranks_keep(struct base_arena *arena, struct ranks_list *l, uint32_t nr_ranks,
+	const char *const does[2])
+{
+	struct base_str s = {0};
+	ranks_add_text(&s, l, nr_ranks, does);
 	return report_keep(arena, &s);
+}
+
+void report_missing_ranks(struct base_str *out, const bool *recorded, uint32_t nr_ranks)
+{
+	struct ranks_list missing = {0};
+	for (uint32_t i = 0; i < nr_ranks; i++)
+		if (!recorded[i])
+			ranks_add(&missing, i);
+	ranks_add_text(out, &missing, nr_ranks, ranks_lacks);
 }
 
 static bool ranks_ended_badly(const struct model_mpi_rank *r)
@@ -83,10 +104,6 @@ static const char *ranks_keep_end(struct base_arena *arena, struct model *m,
 static bool ranks_fill_world(struct report_world *w, struct base_arena *arena, struct model *m,
 	const struct model_mpi_world *world)
 {
-	static const char *lacks[2] = {"has no trace: what it held up is not seen",
-		"have no trace: what they held up is not seen"};
-	static const char *cut[2] = {"has no end in the trace: what it did last is not seen",
-		"have no end in the trace: what they did last is not seen"};
 	struct ranks_list missing = {0}, unfinished = {0};
 	struct model_mpi_rank first = {0};
 	*w = (struct report_world){.nr_ranks = world->nr_ranks,
@@ -105,8 +122,8 @@ static bool ranks_fill_world(struct report_world *w, struct base_arena *arena, s
 			first = r;
 		}
 	}
-	w->missing = ranks_keep(arena, &missing, w->nr_ranks, lacks);
-	w->unfinished = ranks_keep(arena, &unfinished, w->nr_ranks, cut);
+	w->missing = ranks_keep(arena, &missing, w->nr_ranks, ranks_lacks);
+	w->unfinished = ranks_keep(arena, &unfinished, w->nr_ranks, ranks_cut);
 	if (w->first_ended != REPORT_NONE)
 		w->ended = ranks_keep_end(arena, m, w, &first);
 	return w->missing && w->unfinished && w->ended;
