@@ -305,6 +305,8 @@ struct model_mpi_rank { /* one of its ranks; all 0, and status -1: it was not re
 	int64_t status;  /* as waitpid has it; -1: not known */
 	uint64_t end_ns; /* if it ended */
 };
+/* The process of an actor that is a thread of a rank; 0: it is none. */
+uint32_t model_rank_process(const struct model *m, uint32_t actor);
 const struct model_mpi_world *model_mpi_worlds(const struct model *m, size_t *ret_nr);
 struct model_mpi_rank model_mpi_rank_of(
 	const struct model *m, const struct model_mpi_world *w, uint32_t rank);

@@ -180,8 +180,9 @@ static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, ui
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
 			t->sleep.follows
 				? c->state
-				: model_make_state(m, MODEL_CAUSE_sleep, NONE, NONE, site, 0),
-			0);
+				: model_make_state(m, MODEL_CAUSE_sleep, NONE, NONE, site,
+					  model_mpi_rank(m, t->process) < 0 ? 0 : t->process),
+			0); /* (each rank its own: what one of them does may be changed) */
 	t->sleep.lasts = true;
 	t->sleep.begin_ns = time_ns;
 }

@@ -145,7 +145,7 @@ static bool match_link(const struct resolver *w, uint32_t state, const struct re
 static bool match_edit(const struct resolver *w, uint32_t state, const struct report_edit *e,
 	enum match_by by, struct part *ret)
 {
-	if (e->verb == REPORT_EDIT_scale)
+	if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_balance)
 		return match_state(w, state, e->pattern, by, ret);
 	*ret = whatif_whole();
 	if (e->verb == REPORT_EDIT_elide) {
@@ -293,6 +293,71 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 	return no_such_state(w, e, err);
 }
 
+/* How much of each state is meant: of a part, or by name as for scale. */
+static void whatif_share(struct resolver *w, const struct report_edit *e,
+	const struct report_part *part, struct report_match *match, struct part *meant)
+{
+	for (size_t i = 0; part && i < part->nr_states; i++) {
+		const struct report_state_share *x = &part->state[i];
+		if (whatif_leaves(w, x, 2))
+			continue;
+		for (unsigned k = 0; k < ENDS; k++)
+			meant[x->state].share[k] = x->share;
+		match->nr_states++;
+	}
+	for (enum match_by by = BY_NAME; !part && by < MATCH_BY_NR && !match->nr_states; by++) {
+		struct wanted want = {.by = by, .pattern = e->pattern};
+		struct model_match functions = {
+			.is_it = is_wanted, .ctx = &want, .self = w->scenarios->self};
+		w->functions = &functions;
+		for (uint32_t s = 0; s < w->nr_states; s++) {
+			struct part p;
+			if (!match_state(w, s, e->pattern, by, &p))
+				continue;
+			meant[s] = p;
+			match->nr_states++;
+		}
+		model_match_fini(&functions);
+	}
+	w->functions = NULL;
+}
+
+/* All ranks take the mean. */
+static enum base_status apply_balance(struct resolver *w, const struct report_edit *e,
+	const struct report_part *part, struct report_match *match, struct base_err *err)
+{
+	struct part *meant = report_array(w->arena, w->nr_states, sizeof *meant);
+	double *share = report_array(w->arena, w->nr_states, sizeof *share);
+	double *factor = report_array(w->arena, w->nr_states, sizeof *factor);
+	if (!meant || !share || !factor)
+		return report_no_memory(err);
+	whatif_share(w, e, part, match, meant);
+	if (!match->nr_states)
+		return no_such_state(w, e, err);
+	double most_ns = -1;
+	for (uint32_t s = 0; s < w->nr_states; s++) {
+		share[s] = meant[s].share[0];
+		match->estimated |= meant[s].estimated;
+		match->path_share += w->path_ns[s] * share[s] / w->elapsed_ns;
+		if (share[s] > 0 && w->path_ns[s] > most_ns) {
+			most_ns = w->path_ns[s];
+			match->example = example_of(model_state(w->m, s), e->pattern);
+		}
+	}
+	enum base_status status =
+		report_balance(w->m, share, w->nr_states, factor, &match->balance, err);
+	if (status != BASE_OK)
+		return base_cause(err, status, "%s", e->text);
+	for (uint32_t s = 0; s < w->nr_states; s++)
+		for (unsigned k = 0; k < ENDS; k++)
+			w->factor[k][s] *= 1 - (1 - factor[s]) * meant[s].share[k];
+	match->example = report_clean(w->arena, part ? part->name : match->example);
+	match->most = match->balance.nr ? report_clean(w->arena,
+						  model_actor(w->m, match->balance.most_actor)->name)
+					: "";
+	return match->example && match->most ? BASE_OK : report_no_memory(err);
+}
+
 static enum graph_edit_kind queue_edit_kind(enum report_edit_verb verb)
 {
 	return verb == REPORT_EDIT_ignore_queue   ? GRAPH_EDIT_IGNORE_QUEUE
@@ -422,9 +487,13 @@ static enum base_status whatif_resolve(struct resolver *w, const struct report_s
 		if (!match->edit)
 			return report_no_memory(err);
 		enum base_status s;
-		const struct report_part *part =
-			e->verb == REPORT_EDIT_scale ? whatif_part(w, e->pattern) : NULL;
-		if (part)
+		bool balances = e->verb == REPORT_EDIT_balance;
+		const struct report_part *part = e->verb == REPORT_EDIT_scale || balances
+							 ? whatif_part(w, e->pattern)
+							 : NULL;
+		if (balances)
+			s = apply_balance(w, e, part, match, err);
+		else if (part)
 			s = apply_to_part(w, e, part, p, match, err);
 		else if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_elide ||
 			 e->verb == REPORT_EDIT_link_rate || e->verb == REPORT_EDIT_link_latency)

@@ -172,6 +172,39 @@ mpi_changes() {
 }
 test_mpi_predict_then_change() { mpi_each mpi_changes; }
 
+# mpi_balances MODE - both ranks take the mean of their work: predicted by each method, then so made (a sleep that others made longer counts twice where it doubles). Rank 1 works 60 ms, rank 0 20.
+mpi_balances() {
+	local rounds=15 before after try
+	for try in 1 2 3; do
+		mpi_record "$1.lpt" 2 "$1" $rounds 60000 sleep 20000
+		before=$(awk '{ print $2 }' out)
+		longpole whatif --json --method=both "$1.lpt" balance sleeping >balance.json || fail "$mpi: $1: no prediction"
+		is_json balance.json '.result.scenarios[0].edits[0].balance | .members == 2 and .ranks and (.most | contains("rank 1")) and
+			.most_ns > 890e6 and .mean_ns > 0.65 * .most_ns and .mean_ns < 0.7 * .most_ns'
+		mpi_run 2 ./mpi_ranks "$1" $rounds 40000 sleep 40000 >out 2>err || fail "$mpi: $1: cannot run"
+		after=$(awk '{ print $2 }' out)
+		jq -e --argjson b "$before" --argjson a "$after" --argjson n $rounds '.result as $r | $r.scenarios[0] |
+			all(.predicted_speedup, .replay.predicted_speedup; $r.elapsed_ns * (1 - 1 / .) / 1000 / $n | . > 0.7 * ($b - $a) and . < 1.25 * ($b - $a))' \
+			balance.json >/dev/null && return
+	done
+	jq -c '.result | .elapsed_ns, (.scenarios[0] | .predicted_speedup, .replay)' balance.json >&2
+	fail "$mpi: $1: $before us became $after us, at try $try"
+}
+mpi_balance() {
+	mpi_balances allreduce
+	mpi_balances halo
+	# of ranks that were recorded each for itself, too
+	rm -f -- *.lpt
+	mpi_run 2 longpole record -q -o 'own.%r.lpt' ./mpi_ranks allreduce 15 60000 sleep 20000 >out 2>err || fail "$mpi: recording failed"
+	longpole merge -o all.lpt own.?.lpt >/dev/null || fail "$mpi: cannot merge"
+	longpole whatif --json all.lpt balance sleeping >balance.json || fail "$mpi: no prediction"
+	is_json balance.json '.result | .scenarios[0].edits[0].balance as $b | .elapsed_ns * (1 - 1 / .scenarios[0].predicted_speedup) / ($b.most_ns - $b.mean_ns) | . > 0.75 and . < 1.1'
+	longpole whatif all.lpt balance sleeping >out || fail "$mpi: no prediction"
+	has out '2 ranks spend 6' 'ms each on average, mpi_ranks rank 1 '
+	expect 2 longpole whatif all.lpt balance nothing_of_it
+}
+test_mpi_balance_then_change() { mpi_each mpi_balance; }
+
 # What the program says and how it ends is as without us.
 mpi_harmless() {
 	local status recorded mode

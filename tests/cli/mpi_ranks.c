@@ -3,7 +3,7 @@
  * mpi_ranks.c - MPI programs whose answer is known by construction: rank 1 (of 2 and more) works
  * longer than the others in each round, by the clock.
  *
- * usage: mpi_ranks MODE [ROUNDS [SLOW_US [sleep]]]
+ * usage: mpi_ranks MODE [ROUNDS [SLOW_US [sleep [FAST_US]]]]
  */
 #include <mpi.h>
 
@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOW = 1, FAST_US = 2000, LARGE = 1 << 20 };
+enum { SLOW = 1, LARGE = 1 << 20 };
 
-static int rank, nr_ranks, nr_rounds = 40, slow_us = 10000, sleeps;
+static int rank, nr_ranks, nr_rounds = 40, slow_us = 10000, fast_us = 2000, sleeps;
 static int received[8], large[LARGE];
 static volatile unsigned long sink;
 
@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) void pass_us(int us)
 
 static __attribute__((noinline)) void fast_work(void)
 {
-	pass_us(FAST_US);
+	pass_us(fast_us);
 	sink = sink + 1;
 }
 
@@ -266,6 +266,8 @@ int main(int nr, char **argument)
 	if (nr > 3)
 		slow_us = atoi(argument[3]);
 	sleeps = nr > 4;
+	if (nr > 5)
+		fast_us = atoi(argument[5]);
 	MPI_Barrier(MPI_COMM_WORLD);
 	double begin = now_us();
 	for (int i = 0; i < nr_rounds; i++)

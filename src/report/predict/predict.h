@@ -90,6 +90,7 @@ struct report_spins {
 
 enum report_edit_verb {
 	REPORT_EDIT_scale,
+	REPORT_EDIT_balance, /* of states: all ranks take the mean of what they spend in them */
 	REPORT_EDIT_elide, /* of states: no time, and what is waited for in it does not hold */
 	REPORT_EDIT_ignore_queue,
 	REPORT_EDIT_unbound_queue,
@@ -130,6 +131,12 @@ bool report_pattern_matches(const char *pattern, const char *text);
 /* As that, but only as words of their own: 'filter' is in "running filter", not in "filtered". */
 bool report_pattern_matches_word(const char *pattern, const char *text);
 
+struct report_balance { /* what ranks, or threads, spend in some states */
+	uint32_t nr;          /* that spend any time in them */
+	bool of_ranks;
+	double mean_ns, most_ns;
+	uint32_t most_actor; /* of who spends most */
+};
 struct report_match { /* what an edit applied to */
 	const char *edit;
 	uint64_t nr_states, nr_queues;
@@ -143,6 +150,8 @@ struct report_match { /* what an edit applied to */
 	uint64_t size;
 	bool size_inferred;
 	uint64_t nr_never_full; /* resize_queue: all of them; nobody waited for room */
+	struct report_balance balance; /* nr 0: it is no balance */
+	const char *most;              /* of that: who spends most */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
 enum { REPORT_VARIANTS = 11 };

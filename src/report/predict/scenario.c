@@ -5,6 +5,7 @@
  *	#2=AMOUNT               as scale '#2'=AMOUNT: what a report numbers so
  *	scale STATE=AMOUNT      AMOUNT: -50% (shorter), +20% (longer), x0.5 (times)
  *	remove STATE            as scale STATE=-100%
+ *	balance STATE           all ranks (threads, without MPI) take the mean of what they spend in it
  *	elide STATE             remove, and what is waited for in it holds nobody
  *	ignore-queue QUEUE      nobody waits on it
  *	unbound-queue QUEUE     it is never full
@@ -31,6 +32,7 @@ static const struct {
 } verb_table[] = {
 	{"scale", REPORT_EDIT_scale, A_FACTOR},
 	{"remove", REPORT_EDIT_scale, NO_AMOUNT},
+	{"balance", REPORT_EDIT_balance, NO_AMOUNT},
 	{"elide", REPORT_EDIT_elide, NO_AMOUNT},
 	{"ignore-queue", REPORT_EDIT_ignore_queue, NO_AMOUNT},
 	{"unbound-queue", REPORT_EDIT_unbound_queue, NO_AMOUNT},
@@ -40,7 +42,7 @@ static const struct {
 	{"link-latency", REPORT_EDIT_link_latency, A_FACTOR},
 };
 #define VERBS_TEXT                                                                                 \
-	"scale, remove, elide, ignore-queue, unbound-queue, resize-queue, add-processors, "        \
+	"scale, remove, balance, elide, ignore-queue, unbound-queue, resize-queue, add-processors, "        \
 	"link-rate, "                                                                              \
 	"link-latency"
 /* By enum amount: how an edit is written. */

@@ -44,6 +44,13 @@ void model_mpi_process_ends(
 
 /* ---- what others ask ------------------------------------------------------------------------- */
 
+uint32_t model_rank_process(const struct model *m, uint32_t actor)
+{
+	uint32_t thread = actor < m->made.nr_actors ? m->made.actor[actor].thread : NONE;
+	uint32_t process = thread < m->nr_threads ? m->thread[thread].process : 0;
+	return model_mpi_rank(m, process) < 0 ? 0 : process;
+}
+
 const struct model_mpi_world *model_mpi_worlds(const struct model *m, size_t *ret_nr)
 {
 	*ret_nr = m->known.mpi ? m->known.mpi->nr_worlds : 0;

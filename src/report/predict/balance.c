@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * balance.c - what each rank of MPI, or each thread where there is no MPI, spends in some states,
+ * and by how much that of each must change so that all take their mean. Who spends nothing in them
+ * has no part in it: nothing says what it would take.
+ */
+#include "report/predict/predictor.h"
+
+#include <math.h>
+
+struct balance_unit {
+	uint32_t actor; /* the first of them */
+	double ns;
+};
+struct balance {
+	struct base_map units;   /* (process of a rank, or actor; which) -> unit */
+	struct balance_unit *unit;
+	size_t nr, capacity;
+	uint32_t *unit_of;       /* by state: + 1; 0: nobody was in it */
+	bool has_ranks;
+};
+
+static enum base_status balance_find(
+	struct balance *b, struct model *m, uint32_t actor, uint64_t *ret, struct base_err *err)
+{
+	uint32_t process = model_rank_process(m, actor);
+	if (base_map_get(&b->units, process != 0, process ? process : actor, ret))
+		return BASE_OK;
+	enum base_status s = base_grow(&b->unit, &b->capacity, b->nr + 1, sizeof *b->unit);
+	if (s == BASE_OK)
+		s = base_map_put(&b->units, process != 0, process ? process : actor, b->nr);
+	if (s != BASE_OK)
+		return report_no_memory(err);
+	b->unit[b->nr] = (struct balance_unit){.actor = actor};
+	*ret = b->nr++;
+	return BASE_OK;
+}
+
+static enum base_status balance_add(struct balance *b, struct model *m,
+	const struct graph_state_totals *t, double share, struct base_err *err)
+{
+	uint64_t unit;
+	if (share <= 0 || !t->total_ns || (b->has_ranks && !model_rank_process(m, t->actor)))
+		return BASE_OK;
+	enum base_status s = balance_find(b, m, t->actor, &unit, err);
+	if (s != BASE_OK)
+		return s;
+	if (b->unit_of[t->state] && b->unit_of[t->state] != unit + 1)
+		return base_fail(err, BASE_ERR_USAGE,
+			"'%s' is one state of several %s in this trace, so that no part of it can "
+			"be changed alone%s",
+			model_state(m, t->state)->name, b->has_ranks ? "ranks" : "threads",
+			b->has_ranks ? ": record each rank by itself (mpirun ... longpole record)"
+				     : "");
+	b->unit_of[t->state] = (uint32_t)unit + 1;
+	b->unit[unit].ns += (double)t->total_ns * share;
+	return BASE_OK;
+}
+
+static void balance_result(const struct balance *b, struct report_balance *ret)
+{
+	double all_ns = 0;
+	ret->nr = (uint32_t)b->nr;
+	ret->of_ranks = b->has_ranks;
+	for (size_t i = 0; i < b->nr; i++) {
+		all_ns += b->unit[i].ns;
+		if (b->unit[i].ns <= ret->most_ns)
+			continue;
+		ret->most_ns = b->unit[i].ns;
+		ret->most_actor = b->unit[i].actor;
+	}
+	ret->mean_ns = b->nr ? all_ns / (double)b->nr : 0;
+}
+
+enum base_status report_balance(struct model *m, const double *share, uint32_t nr_states,
+	double *ret_factor, struct report_balance *ret, struct base_err *err)
+{
+	const struct graph_state_totals *total;
+	struct balance b = {0};
+	size_t nr_worlds, nr;
+	*ret = (struct report_balance){0};
+	model_mpi_worlds(m, &nr_worlds);
+	b.has_ranks = nr_worlds > 0;
+	b.unit_of = base_alloc(((size_t)nr_states + 1) * sizeof *b.unit_of);
+	enum base_status s = b.unit_of ? graph_totals(model_graph(m), &total, &nr, err)
+				       : report_no_memory(err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		if (total[i].state < nr_states)
+			s = balance_add(&b, m, &total[i], share[total[i].state], err);
+	if (s == BASE_OK)
+		balance_result(&b, ret);
+	for (uint32_t i = 0; s == BASE_OK && i < nr_states; i++)
+		ret_factor[i] = b.unit_of[i] ? ret->mean_ns / b.unit[b.unit_of[i] - 1].ns : 1;
+	base_map_fini(&b.units);
+	base_free(b.unit);
+	base_free(b.unit_of);
+	return s;
+}
