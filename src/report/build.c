@@ -360,6 +360,8 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	if (s == BASE_OK)
 		s = report_fill_parts(&r->parts, r->arena, run, m, &ix, err);
 	if (s == BASE_OK)
+		s = report_fill_imbalance(r, m, err);
+	if (s == BASE_OK)
 		s = report_describe_parts(r, m, &ix, err);
 	if (s == BASE_OK)
 		s = report_predict_parts(&r->parts, r->arena, &predictor, m, opts, err);

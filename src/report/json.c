@@ -119,6 +119,8 @@ json_t *report_json(const struct report *r)
 		json_object_set_new(result, "polled_share", report_json_share(r->polled_share));
 	if (result)
 		json_object_set_new(result, "box", report_box_json(&r->box));
+	if (result && r->imbalance_part)
+		json_object_set_new(result, "imbalance", report_imbalance_json(r));
 	if (result) {
 		json_object_set_new(result, "pole", json_string(r->pole));
 		json_object_set_new(result, "parts", json_parts(&r->parts));

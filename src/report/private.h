@@ -73,6 +73,17 @@ void report_crowd_text(
 /* What to be careful about, a paragraph each; the first has the label CAVEATS. */
 void report_text_caveats(
 	struct base_str *out, const struct report *r, const struct report_style *st);
+/* ---- balance.c: what ranks, or threads, spend unevenly ---------------------------------------- */
+
+/* share: by state, how much of it is meant. *ret_factor: by state, what all of that becomes if each
+ * rank (or thread) takes the mean. ERR_USAGE: a state of several of them. */
+enum base_status report_balance(struct model *m, const double *share, uint32_t nr_states,
+	double *ret_factor, struct report_balance *ret, struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_fill_imbalance(
+	struct report *r, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+void report_imbalance_words(struct base_str *out, const struct report *r);
+json_t *report_imbalance_json(const struct report *r);
+
 /* ---- functions.c: where the processor was in a state, by samples ----------------------------- */
 
 /* Adds a state's share with a weight to `f`, {0} at first. */

@@ -130,6 +130,10 @@ struct report {
 	double timed_share;  /* of the path: waits that a time limit or a signal ended */
 	double polled_share; /* of the path: naps again and again at one place */
 	struct report_box box;
+	/* of ranks, in the part of that number; 0: none worth a word */
+	struct report_balance imbalance;
+	size_t imbalance_part;
+	const char *imbalance_most;
 	const char *pole;      /* "The long pole is ...": what to change */
 	const char *finding;   /* what the path is in most, changeable or not */
 	const char *certainty; /* how sure it is */

@@ -808,6 +808,12 @@ void report_screen(struct base_str *out, const struct report *r, const struct re
 	screen_apart(out, r, st);
 	base_str_add(out, "\n");
 	screen_table(out, r, st);
+	if (r->imbalance_part) {
+		struct base_str s = {0};
+		report_imbalance_words(&s, r);
+		report_wrap(out, st, "", 0, base_str_text(&s));
+		base_str_fini(&s);
+	}
 	base_str_add(out, "\n");
 	if (!st->full)
 		screen_caveats(out, r, st);

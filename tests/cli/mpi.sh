@@ -201,6 +201,14 @@ mpi_balance() {
 	is_json balance.json '.result | .scenarios[0].edits[0].balance as $b | .elapsed_ns * (1 - 1 / .scenarios[0].predicted_speedup) / ($b.most_ns - $b.mean_ns) | . > 0.75 and . < 1.1'
 	longpole whatif all.lpt balance sleeping >out || fail "$mpi: no prediction"
 	has out '2 ranks spend 6' 'ms each on average, mpi_ranks rank 1 '
+	longpole report --json all.lpt >imbalance.json || fail "$mpi: no report"
+	is_json imbalance.json '.result.imbalance | .members == 2 and (.most | contains("rank 1")) and .mean_ns > 0.65 * .most_ns and .mean_ns < 0.7 * .most_ns'
+	local part
+	part=$(jq .result.imbalance.part imbalance.json)
+	longpole report all.lpt >out || fail "$mpi: no report"
+	has out "Load imbalance in #$part: 2 ranks spend 6"
+	longpole whatif --json all.lpt balance "#$part" >numbered.json || fail "$mpi: no prediction by number"
+	[[ $(jq .result.scenarios[0].predicted_ns numbered.json) == "$(jq .result.scenarios[0].predicted_ns balance.json)" ]] || fail "$mpi: by its number the part is another"
 	expect 2 longpole whatif all.lpt balance nothing_of_it
 }
 test_mpi_balance_then_change() { mpi_each mpi_balance; }

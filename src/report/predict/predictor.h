@@ -180,10 +180,6 @@ void report_best_in_box(struct report_best *b, const struct report_box *box, dou
 	const struct report_prediction *p);
 /* "the run ends when a timer's signal says so"; false: it has none. */
 json_t *report_box_json(const struct report_box *box);
-/* balance.c: share: by state, how much of it is meant. *ret_factor: by state, what all of that becomes if each rank (or
- * thread) takes the mean. ERR_USAGE: a state of several of them. */
-enum base_status report_balance(struct model *m, const double *share, uint32_t nr_states,
-	double *ret_factor, struct report_balance *ret, struct base_err *err) BASE_MUST_CHECK;
 /* ranks.c: what of an MPI program is not in the trace; texts are the arena's. */
 enum base_status report_fill_ranks(struct report_ranks *ret, struct base_arena *arena,
 	struct model *m, struct base_err *err) BASE_MUST_CHECK;

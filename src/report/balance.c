@@ -4,7 +4,7 @@
  * and by how much that of each must change so that all take their mean. Who spends nothing in them
  * has no part in it: nothing says what it would take.
  */
-#include "report/predict/predictor.h"
+#include "report/private.h"
 
 #include <math.h>
 
@@ -95,4 +95,84 @@ enum base_status report_balance(struct model *m, const double *share, uint32_t n
 	base_free(b.unit);
 	base_free(b.unit_of);
 	return s;
+}
+
+/* ---- the report's line ----------------------------------------------------------------------- */
+
+enum { IMBALANCE_PERCENT = 5 }; /* of the run, from which it is said */
+
+/* What somebody may move to another rank. */
+static bool balance_is_work(const struct report_part *p)
+{
+	static const enum model_state_kind works[] = {MODEL_STATE_run, MODEL_STATE_hold,
+		MODEL_STATE_sleep, MODEL_STATE_io, MODEL_STATE_annotated};
+	for (size_t i = 0; i < BASE_COUNT(works); i++)
+		if (p->kind == works[i])
+			return p->is_lock || p->cause != MODEL_CAUSE_mpi_call;
+	return false;
+}
+
+static enum base_status balance_of_part(struct report_balance *ret, struct model *m,
+	const struct report_part *p, double *share, double *factor, uint32_t nr, struct base_err *err)
+{
+	for (uint32_t s = 0; s < nr; s++)
+		share[s] = 0;
+	for (size_t i = 0; i < p->nr_states; i++)
+		if (p->state[i].state < nr && !p->state[i].follows)
+			share[p->state[i].state] = p->state[i].share;
+	enum base_status s = report_balance(m, share, nr, factor, ret, err);
+	if (s == BASE_ERR_USAGE) /* (states that several ranks share) */
+		*ret = (struct report_balance){0};
+	return s == BASE_ERR_USAGE ? BASE_OK : s;
+}
+
+enum base_status report_fill_imbalance(struct report *r, struct model *m, struct base_err *err)
+{
+	uint32_t nr = graph_nr_states(model_graph(m));
+	double *share = report_array(r->arena, nr, sizeof *share);
+	double *factor = report_array(r->arena, nr, sizeof *factor);
+	size_t nr_worlds;
+	double most_ns = r->elapsed_ns * IMBALANCE_PERCENT / 100;
+	model_mpi_worlds(m, &nr_worlds);
+	if (!share || !factor)
+		return report_no_memory(err);
+	for (size_t i = 0; nr_worlds && i < r->parts.nr && i < REPORT_PARTS_DEFAULT; i++) {
+		struct report_balance b;
+		if (!balance_is_work(&r->parts.part[i]))
+			continue;
+		enum base_status s =
+			balance_of_part(&b, m, &r->parts.part[i], share, factor, nr, err);
+		if (s != BASE_OK)
+			return s;
+		if (b.nr < 2 || b.most_ns - b.mean_ns < most_ns)
+			continue;
+		most_ns = b.most_ns - b.mean_ns;
+		r->imbalance = b;
+		r->imbalance_part = i + 1;
+		r->imbalance_most = report_clean(r->arena, model_actor(m, b.most_actor)->name);
+		if (!r->imbalance_most)
+			return report_no_memory(err);
+	}
+	return BASE_OK;
+}
+
+void report_imbalance_words(struct base_str *out, const struct report *r)
+{
+	const struct report_balance *b = &r->imbalance;
+	base_str_addf(out, "Load imbalance in #%zu: ", r->imbalance_part);
+	base_str_addf(out, "%u {rank|ranks} spend ", b->nr);
+	report_ns(out, b->mean_ns);
+	base_str_addf(out, " each on average, %s ", r->imbalance_most);
+	report_ns(out, b->most_ns);
+	base_str_addf(out, ". What even shares would buy: longpole whatif %s balance '#%zu'",
+		r->trace.path, r->imbalance_part);
+}
+
+json_t *report_imbalance_json(const struct report *r)
+{
+	const struct report_balance *b = &r->imbalance;
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:s}", "part",
+		report_json_u64(r->imbalance_part), "members", report_json_u64(b->nr), "ranks",
+		b->of_ranks, "mean_ns", report_json_ns(b->mean_ns), "most_ns",
+		report_json_ns(b->most_ns), "most", r->imbalance_most);
 }
