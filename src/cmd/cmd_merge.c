@@ -15,12 +15,13 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_merge = {
 	.usage = "[OPTIONS] TRACE TRACE... | DIR",
-	.about = "Puts recordings that were made at the same time, on several machines or on one, "
-		 "into one trace on one clock, so that the critical path crosses the wire. Clocks "
-		 "are aligned by what passed between the machines: packets (recordings with "
-		 "--system --full), and bytes of TCP connections whose two ends were recorded. The "
-		 "path leads to the end of the first trace's program. Of a directory, the traces of "
-		 "MPI ranks in it are joined, and it is said which ranks have none.",
+	.about =
+		"Puts recordings that were made at the same time, on several machines or on one, "
+		"into one trace on one clock, so that the critical path crosses the wire. Clocks "
+		"are aligned by what passed between the machines: packets (recordings with "
+		"--system --full), and bytes of TCP connections whose two ends were recorded. The "
+		"path leads to the end of the first trace's program. Of a directory, the traces of "
+		"MPI ranks in it are joined, and it is said which ranks have none.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole merge -o both.lpt client.lpt server.lpt && longpole report both.lpt",
@@ -173,7 +174,8 @@ static json_t *input_json(const struct merge_result *m, size_t i)
 	};
 	const struct merge_input_result *r = &m->input[i];
 	json_t *json = json_pack(
-		"{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "path", r->path, "host", r->host, "command", r->command, "host_number",
+		"{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "path",
+		r->path, "host", r->host, "command", r->command, "host_number",
 		(json_int_t)r->host_number, "clock", how[r->how], "aligned_with_input",
 		(json_int_t)(r->how == MERGE_HOW_first ? 0 : r->through + 1), "offset_ns",
 		(json_int_t)r->offset_ns, "drift_ppb", (json_int_t)r->drift_ppb, "error_max_ns",
@@ -271,7 +273,8 @@ int cmd_run_merge(struct cmd *c)
 		.output = path,
 		.result = result,
 		.names = &names};
-	int exit_status = result ? CMD_OK : cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
+	int exit_status =
+		result ? CMD_OK : cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
 	if (result && c->nr_operands == 1 && cmd_is_directory(c->operand[0])) {
 		exit_status = cmd_ranks_find(c, c->operand[0], &ranks);
 		j.input = (const char *const *)ranks.path;

@@ -51,7 +51,8 @@ static bool directory_add(struct cmd_ranks *r, const char *directory, const char
 {
 	struct base_str path = {0};
 	base_str_addf(&path, "%s/%s", directory, name);
-	if (path.failed || base_grow(&r->path, &r->capacity, r->nr + 1, sizeof *r->path) != BASE_OK) {
+	if (path.failed ||
+		base_grow(&r->path, &r->capacity, r->nr + 1, sizeof *r->path) != BASE_OK) {
 		base_str_fini(&path);
 		return false;
 	}
@@ -129,7 +130,8 @@ int cmd_ranks_find(struct cmd *c, const char *directory, struct cmd_ranks *ret)
 	directory_choose(c, ret);
 	return ret->nr ? CMD_OK
 		       : cmd_usage(c,
-				 "%s: no trace of an MPI rank is in it ('mpirun -n 4 longpole record "
+				 "%s: no trace of an MPI rank is in it ('mpirun -n 4 longpole "
+				 "record "
 				 "-o \'%s/app.%%r.lpt\' ./app' makes some)",
 				 directory, directory);
 }
@@ -156,13 +158,13 @@ static int directory_join_ranks(
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
 	directory_allow_files(ranks->nr);
 	cmd_progress_reset(c);
-	int exit_status = cmd_merge_into(
-		c, &(struct cmd_join){.input = (const char *const *)ranks->path,
-			   .nr = ranks->nr,
-			   .output = output,
-			   .one_job = true,
-			   .result = result,
-			   .names = &names});
+	int exit_status =
+		cmd_merge_into(c, &(struct cmd_join){.input = (const char *const *)ranks->path,
+					  .nr = ranks->nr,
+					  .output = output,
+					  .one_job = true,
+					  .result = result,
+					  .names = &names});
 	if (exit_status == CMD_OK) {
 		base_str_add_ns(&error, result->error_ns);
 		cmd_note(c, "%zu traces of %s are joined in %s (clock error at most %s)", ranks->nr,

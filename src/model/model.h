@@ -305,6 +305,16 @@ struct model_mpi_rank { /* one of its ranks; all 0, and status -1: it was not re
 	int64_t status;  /* as waitpid has it; -1: not known */
 	uint64_t end_ns; /* if it ended */
 };
+/* What one rank sends another, point to point; and calls that waited for it. A late sender lets its
+ * receiver wait, until it begins to send; a late receiver its sender, until it asks. */
+struct model_mpi_traffic {
+	uint64_t nr_messages, nr_bytes;
+	uint64_t nr_late_senders, late_senders_ns, nr_late_receivers, late_receivers_ns;
+};
+/* The i-th way between two ranks of a communicator; *ret_from, *ret_to: ranks in the world, -1 where
+ * that is not known. False: there are no more. */
+bool model_mpi_way(const struct model *m, size_t i, int64_t *ret_from, int64_t *ret_to,
+	struct model_mpi_traffic *ret);
 /* The process of an actor that is a thread of a rank; 0: it is none. */
 uint32_t model_rank_process(const struct model *m, uint32_t actor);
 const struct model_mpi_world *model_mpi_worlds(const struct model *m, size_t *ret_nr);

@@ -13,10 +13,10 @@ struct balance_unit {
 	double ns;
 };
 struct balance {
-	struct base_map units;   /* (process of a rank, or actor; which) -> unit */
+	struct base_map units; /* (process of a rank, or actor; which) -> unit */
 	struct balance_unit *unit;
 	size_t nr, capacity;
-	uint32_t *unit_of;       /* by state: + 1; 0: nobody was in it */
+	uint32_t *unit_of; /* by state: + 1; 0: nobody was in it */
 	bool has_ranks;
 };
 
@@ -82,8 +82,8 @@ enum base_status report_balance(struct model *m, const double *share, uint32_t n
 	model_mpi_worlds(m, &nr_worlds);
 	b.has_ranks = nr_worlds > 0;
 	b.unit_of = base_alloc(((size_t)nr_states + 1) * sizeof *b.unit_of);
-	enum base_status s = b.unit_of ? graph_totals(model_graph(m), &total, &nr, err)
-				       : report_no_memory(err);
+	enum base_status s =
+		b.unit_of ? graph_totals(model_graph(m), &total, &nr, err) : report_no_memory(err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++)
 		if (total[i].state < nr_states)
 			s = balance_add(&b, m, &total[i], share[total[i].state], err);
@@ -113,7 +113,8 @@ static bool balance_is_work(const struct report_part *p)
 }
 
 static enum base_status balance_of_part(struct report_balance *ret, struct model *m,
-	const struct report_part *p, double *share, double *factor, uint32_t nr, struct base_err *err)
+	const struct report_part *p, double *share, double *factor, uint32_t nr,
+	struct base_err *err)
 {
 	for (uint32_t s = 0; s < nr; s++)
 		share[s] = 0;

@@ -233,6 +233,30 @@ void report_queues_text(struct base_str *out, const struct report_queues *q, siz
 json_t *report_queues_json(const struct report_queues *q);
 extern const struct base_table report_queues_document;
 
+/* ---- messages of MPI ------------------------------------------------------------------------- */
+
+struct report_way {                 /* from one rank to another, over all communicators */
+	int64_t from_rank, to_rank; /* -1: not known */
+	const char *from, *to;      /* the same in words */
+	struct model_mpi_traffic traffic;
+};
+struct report_messages {
+	struct base_arena *arena;
+	struct report_trace trace;
+	struct report_way *way; /* who lets others wait longest first */
+	size_t nr_ways;
+	struct model_mpi_traffic all;
+};
+/* ERR_NOTFOUND: there is no MPI in the trace. */
+enum base_status report_messages_build(const struct report_run *run, struct report_messages **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_messages *report_messages_free(struct report_messages *r);
+/* limit 0: all. */
+void report_messages_text(struct base_str *out, const struct report_messages *r, size_t limit,
+	const struct report_style *style);
+json_t *report_messages_json(const struct report_messages *r);
+extern const struct base_table report_messages_document;
+
 /* ---- connections ----------------------------------------------------------------------------- */
 
 enum { REPORT_CONNECTION_STATES = 3 };

@@ -352,9 +352,10 @@ static enum base_status apply_balance(struct resolver *w, const struct report_ed
 		for (unsigned k = 0; k < ENDS; k++)
 			w->factor[k][s] *= 1 - (1 - factor[s]) * meant[s].share[k];
 	match->example = report_clean(w->arena, part ? part->name : match->example);
-	match->most = match->balance.nr ? report_clean(w->arena,
-						  model_actor(w->m, match->balance.most_actor)->name)
-					: "";
+	match->most =
+		match->balance.nr
+			? report_clean(w->arena, model_actor(w->m, match->balance.most_actor)->name)
+			: "";
 	return match->example && match->most ? BASE_OK : report_no_memory(err);
 }
 

@@ -33,7 +33,8 @@ static void match_line(struct base_str *out, const struct report_match *m)
 	}
 	if (m->balance.nr) {
 		const struct report_balance *b = &m->balance;
-		base_str_addf(out, b->of_ranks ? "; %u {rank|ranks} " : "; %u {thread|threads} ", b->nr);
+		base_str_addf(
+			out, b->of_ranks ? "; %u {rank|ranks} " : "; %u {thread|threads} ", b->nr);
 		base_str_add(out, b->nr == 1 ? "spends " : "spend ");
 		report_ns(out, b->mean_ns);
 		base_str_addf(out, " each on average, %s ", m->most);
@@ -419,13 +420,12 @@ static json_t *edits_json(const struct report_prediction *p)
 	for (size_t k = 0; k < p->nr_matches; k++) {
 		const struct report_match *m = &p->match[k];
 		json_t *edit = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:b, s:o}",
-				       "edit", m->edit, "states", report_json_u64(m->nr_states),
-				       "queues", report_json_u64(m->nr_queues), "path_share",
-				       report_json_share(m->path_share), "waited_ns",
-				       report_json_ns(m->waited_ns), "example", m->example,
-				       "estimated", m->estimated, "size", report_json_u64(m->size),
-				       "size_inferred", m->size_inferred, "queues_never_full",
-				       report_json_u64(m->nr_never_full));
+			"edit", m->edit, "states", report_json_u64(m->nr_states), "queues",
+			report_json_u64(m->nr_queues), "path_share",
+			report_json_share(m->path_share), "waited_ns", report_json_ns(m->waited_ns),
+			"example", m->example, "estimated", m->estimated, "size",
+			report_json_u64(m->size), "size_inferred", m->size_inferred,
+			"queues_never_full", report_json_u64(m->nr_never_full));
 		if (edit && m->balance.nr)
 			json_object_set_new(edit, "balance",
 				json_pack("{s:o, s:b, s:o, s:o, s:s}", "members",

@@ -213,6 +213,31 @@ mpi_balance() {
 }
 test_mpi_balance_then_change() { mpi_each mpi_balance; }
 
+# Who sends whom how much is known by construction; who waits for it, too: 20 rounds, rank 1 works 8 ms longer.
+mpi_matrix() {
+	mpi_record late_sender.lpt 2 late_sender 20 10000 sleep
+	longpole messages --json late_sender.lpt >matrix.json || fail "$mpi: no matrix"
+	is_json matrix.json '.result.ways[0] | .from == "1" and .to == "0" and .messages == 20 and .bytes == 80 and .late_senders >= 17 and
+		.late_senders_ns > 60e6 and .late_senders_ns < 200e6 and .late_receivers == 0'
+	is_json matrix.json '.result | (.ways | length) == 1 and .messages == 20 and .bytes == 80'
+	mpi_record late_receiver.lpt 2 late_receiver 20 10000 sleep
+	longpole messages --json late_receiver.lpt >matrix.json || fail "$mpi: no matrix"
+	is_json matrix.json '.result.ways[0] | .from == "0" and .to == "1" and .messages == 20 and .bytes == 20 * 4194304 and
+		.late_receivers >= 17 and .late_receivers_ns > 60e6 and .late_receivers_ns > 5 * .late_senders_ns'
+	# in a communicator of its own a rank is called as in the world
+	local ranks
+	ranks=$(mpi_ranks_of 3)
+	mpi_record ring.lpt "$ranks" ring 10 1000 sleep
+	longpole messages --json ring.lpt >matrix.json || fail "$mpi: no matrix"
+	is_json matrix.json "[.result.ways[] | [.from, .to, .messages, .bytes]] | sort == ([range($ranks) | [tostring, ((. + 1) % $ranks | tostring), 10, 40]] | sort)"
+	longpole report messages queues ring.lpt >out || fail "$mpi: no section"
+	has out 'receiver waited' "$((10 * ranks)) messages between ranks"
+	longpole record -q -o none.lpt -- true
+	expect 2 longpole messages none.lpt
+	has err 'no rank of MPI is in this trace'
+}
+test_mpi_matrix() { mpi_each mpi_matrix; }
+
 # What the program says and how it ends is as without us.
 mpi_harmless() {
 	local status recorded mode

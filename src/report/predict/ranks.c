@@ -88,8 +88,8 @@ static const char *ranks_keep_end(struct base_arena *arena, struct model *m,
 	else if (r->status >= 0 && WIFSIGNALED(status) && sigabbrev_np(WTERMSIG(status)))
 		base_str_addf(&s, "was ended by SIG%s", sigabbrev_np(WTERMSIG(status)));
 	else if (r->status >= 0 && WIFEXITED(status))
-		base_str_addf(&s, "ended without MPI_Finalize, with status %d",
-			WEXITSTATUS(status));
+		base_str_addf(
+			&s, "ended without MPI_Finalize, with status %d", WEXITSTATUS(status));
 	else
 		base_str_add(&s, "ended without MPI_Finalize");
 	if (r->ended) {

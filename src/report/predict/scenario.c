@@ -42,7 +42,8 @@ static const struct {
 	{"link-latency", REPORT_EDIT_link_latency, A_FACTOR},
 };
 #define VERBS_TEXT                                                                                 \
-	"scale, remove, balance, elide, ignore-queue, unbound-queue, resize-queue, add-processors, "        \
+	"scale, remove, balance, elide, ignore-queue, unbound-queue, resize-queue, "               \
+	"add-processors, "                                                                         \
 	"link-rate, "                                                                              \
 	"link-latency"
 /* By enum amount: how an edit is written. */

@@ -44,6 +44,36 @@ void model_mpi_process_ends(
 
 /* ---- what others ask ------------------------------------------------------------------------- */
 
+static bool mpi_is_world(const struct model_mpi *x, uint32_t object)
+{
+	for (size_t i = 0; i < x->nr_worlds; i++)
+		if (x->world[i].object == object)
+			return true;
+	return false;
+}
+
+static int64_t mpi_world_rank(const struct model *m, uint32_t object, uint32_t rank)
+{
+	uint64_t process;
+	if (mpi_is_world(m->known.mpi, object))
+		return rank;
+	return base_map_get(&m->known.mpi->present, object, rank, &process)
+		       ? model_mpi_rank(m, (uint32_t)process)
+		       : -1;
+}
+
+bool model_mpi_way(const struct model *m, size_t i, int64_t *ret_from, int64_t *ret_to,
+	struct model_mpi_traffic *ret)
+{
+	const struct model_mpi *x = m->known.mpi;
+	if (!x || i >= x->nr_pairs)
+		return false;
+	*ret_from = mpi_world_rank(m, x->pair[i].object, x->pair[i].source);
+	*ret_to = mpi_world_rank(m, x->pair[i].object, x->pair[i].destination);
+	*ret = x->pair[i].traffic;
+	return true;
+}
+
 uint32_t model_rank_process(const struct model *m, uint32_t actor)
 {
 	uint32_t thread = actor < m->made.nr_actors ? m->made.actor[actor].thread : NONE;

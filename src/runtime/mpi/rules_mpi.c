@@ -78,7 +78,11 @@ static uint32_t mpi_pair_of(struct model *m, uint32_t object, uint32_t source, u
 	if (!model_grow(m, &x->pair, &x->pair_capacity, x->nr_pairs + 1, sizeof *x->pair))
 		return NONE;
 	i = x->nr_pairs++;
-	x->pair[i] = (struct mpi_pair){NONE, NONE};
+	x->pair[i] = (struct mpi_pair){.messages = NONE,
+		.receivers = NONE,
+		.object = object,
+		.source = source,
+		.destination = destination};
 	model_put(m, &x->pairs, object, lo, i);
 	return (uint32_t)i;
 }
@@ -266,6 +270,15 @@ static void mpi_own_call_begins(
 	mpi_call_begins(m, t, k, time_ns, !ready, &what);
 }
 
+static void mpi_count_wait(struct model_mpi *x, const struct mpi_needed *last, uint64_t waited_ns)
+{
+	struct model_mpi_traffic *traffic = last->pair ? &x->pair[last->pair - 1].traffic : NULL;
+	if (!traffic)
+		return;
+	++*(last->sends ? &traffic->nr_late_receivers : &traffic->nr_late_senders);
+	*(last->sends ? &traffic->late_receivers_ns : &traffic->late_senders_ns) += waited_ns;
+}
+
 /* What it has got; the last to come is what it waited for. */
 static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, uint64_t time_ns)
 {
@@ -275,11 +288,13 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 			last = &k->needed[i];
 	bool waited = k->waits && last && last->available_ns > k->begin_ns;
 	bool unseen = k->waits && !last && k->lacks;
-	uint32_t named = waited               ? mpi_wait_state(m, k, last->peer, last->sends)
+	uint32_t named = waited                ? mpi_wait_state(m, k, last->peer, last->sends)
 			 : k->waits && !unseen ? mpi_busy_state(m, k)
-					      : k->state;
+					       : k->state;
 	if (named != k->state)
 		model_rename(m, t, time_ns, named);
+	if (waited)
+		mpi_count_wait(m->known.mpi, last, last->available_ns - k->begin_ns);
 	if (mpi_is_environment(k)) /* who had the processor before was not what it slept for */
 		t->processor_queue = NONE;
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
@@ -296,8 +311,8 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 		m->item_key = 0;
 	}
 	if (!k->nr_needed)
-		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, state,
-			unseen ? 0 : GRAPH_EXPLAINED);
+		model_verb(
+			m, t, GRAPH_VERB_state, time_ns, 0, 0, state, unseen ? 0 : GRAPH_EXPLAINED);
 	k->is_in_call = k->waits = false;
 }
 
@@ -357,6 +372,8 @@ static void mpi_send(struct model *m, struct thread *t, struct mpi_request *q, u
 	struct mpi_channel *c = &x->channel[q->channel];
 	q->number = ++c->nr_sent;
 	q->is_active = true;
+	x->pair[c->pair].traffic.nr_messages++;
+	x->pair[c->pair].traffic.nr_bytes += q->n;
 	mpi_put(m, t, time_ns, mpi_messages(m, c), mpi_key(c, q->number), 1);
 	model_put(m, &x->sent, q->channel, q->number, time_ns);
 }
@@ -631,7 +648,8 @@ static void mpi_received(struct model *m, struct mpi_thread *k, struct mpi_reque
 		(struct mpi_needed){.queue = mpi_messages(m, c),
 			.key = mpi_key(c, q->number),
 			.available_ns = sent_ns,
-			.peer = c->source + 1});
+			.peer = c->source + 1,
+			.pair = c->pair + 1});
 }
 
 /* Is complete: its receiver was there, or it needed none. */
@@ -651,6 +669,7 @@ static void mpi_was_sent(
 					.key = mpi_key(c, q->number),
 					.available_ns = asked_ns,
 					.peer = c->destination + 1,
+					.pair = c->pair + 1,
 					.sends = true});
 		return;
 	}
@@ -704,13 +723,11 @@ void model_rule_mpi_done(struct model *m, struct thread *t, const struct trace_r
 }
 
 /* It begins to end MPI, well or not. */
-static void mpi_note_ending(
-	struct model *m, const struct thread *t, const struct trace_mpi_wait *w)
+static void mpi_note_ending(struct model *m, const struct thread *t, const struct trace_mpi_wait *w)
 {
 	bool aborts = w->op == TRACE_MPI_Abort;
-	struct mpi_ending *e = aborts || w->op == TRACE_MPI_Finalize
-				       ? mpi_ending_of(m, t->process)
-				       : NULL;
+	struct mpi_ending *e =
+		aborts || w->op == TRACE_MPI_Finalize ? mpi_ending_of(m, t->process) : NULL;
 	if (!e)
 		return;
 	e->finalized |= !aborts;

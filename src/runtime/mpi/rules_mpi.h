@@ -19,6 +19,8 @@ enum mpi_needs {
 
 struct mpi_pair { /* one way between two ranks of a communicator; queues NONE until first used */
 	uint32_t messages, receivers;
+	uint32_t object, source, destination;
+	struct model_mpi_traffic traffic;
 };
 struct mpi_channel { /* ... with one tag: what is sent and received there, in order */
 	uint32_t pair, tag;
@@ -61,11 +63,12 @@ struct mpi_needed { /* something that a call was for, and has got */
 	uint32_t queue;
 	uint64_t key, available_ns;
 	uint32_t peer; /* rank + 1; 0: not known */
+	uint32_t pair; /* + 1; 0: a meeting */
 	bool sends;
 };
 struct mpi_thread {
 	bool is_in_call, waits;
-	bool lacks; /* something that it was for came from a rank that was not recorded */
+	bool lacks;      /* something that it was for came from a rank that was not recorded */
 	bool is_library; /* begun while MPI was: one of its own */
 	uint64_t begin_ns;
 	uint32_t object, site, op;
