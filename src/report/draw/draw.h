@@ -129,7 +129,8 @@ struct report_unseen {            /* waits of one kind of which nobody was seen 
 /* What of a world of MPI is not in the trace. Sentences; "": there is nothing to say. */
 struct report_world {
 	uint32_t nr_ranks, nr_recorded;
-	uint32_t first_ended; /* the rank that ended badly before all others; UINT32_MAX: none did */
+	uint32_t
+		first_ended; /* the rank that ended badly before all others; UINT32_MAX: none did */
 	const char *missing, *unfinished, *ended;
 };
 struct report_ranks {

@@ -91,7 +91,7 @@ struct report_spins {
 enum report_edit_verb {
 	REPORT_EDIT_scale,
 	REPORT_EDIT_balance, /* of states: all ranks take the mean of what they spend in them */
-	REPORT_EDIT_elide, /* of states: no time, and what is waited for in it does not hold */
+	REPORT_EDIT_elide,   /* of states: no time, and what is waited for in it does not hold */
 	REPORT_EDIT_ignore_queue,
 	REPORT_EDIT_unbound_queue,
 	REPORT_EDIT_resize_queue,
@@ -132,7 +132,7 @@ bool report_pattern_matches(const char *pattern, const char *text);
 bool report_pattern_matches_word(const char *pattern, const char *text);
 
 struct report_balance { /* what ranks, or threads, spend in some states */
-	uint32_t nr;          /* that spend any time in them */
+	uint32_t nr;    /* that spend any time in them */
 	bool of_ranks;
 	double mean_ns, most_ns;
 	uint32_t most_actor; /* of who spends most */
@@ -149,7 +149,7 @@ struct report_match { /* what an edit applied to */
 	 * it is the most that it held in the run, in which somebody waited for room. */
 	uint64_t size;
 	bool size_inferred;
-	uint64_t nr_never_full; /* resize_queue: all of them; nobody waited for room */
+	uint64_t nr_never_full;        /* resize_queue: all of them; nobody waited for room */
 	struct report_balance balance; /* nr 0: it is no balance */
 	const char *most;              /* of that: who spends most */
 };
