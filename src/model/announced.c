@@ -64,7 +64,7 @@ static bool announced_gives_lock(
 	if (!o)
 		return true;
 	model_pop_held(t, object);
-	o->released_ns = time_ns;
+	o->lock.released_ns = time_ns;
 	if (announced_forgives(t, object))
 		return true;
 	model_verb(m, t, GRAPH_VERB_enqueue, time_ns, model_queue_of(m, object, o, 1, site), 1,

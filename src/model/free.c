@@ -4,7 +4,7 @@
 
 static void free_object(struct object *o)
 {
-	base_free(o->signals);
+	base_free(o->lock.signals);
 	if (o->disk)
 		base_free(o->disk->slot);
 	base_free(o->disk);

@@ -87,7 +87,7 @@ static enum base_status add_caller(struct model *m, struct addresses *a, uint32_
 		m->listener[object] = *first;
 	}
 	if (m->listener[object])
-		m->object[m->listener[object]].called = true;
+		m->object[m->listener[object]].bytes.called = true;
 	return BASE_OK;
 }
 

@@ -351,8 +351,8 @@ static const struct object unused_object = {.queue = NONE,
 	.queue2 = NONE,
 	.queue3 = NONE,
 	.room = NONE,
-	.pseudo = NONE,
-	.sender = NONE};
+	.lock.pseudo = NONE,
+	.sending.sender = NONE};
 
 /* A pipe that the library knows is the kernel's of that inode. */
 static void find_same(struct model *m, uint32_t object)

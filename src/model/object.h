@@ -68,16 +68,9 @@ struct owned {
 	uint64_t since_ns;
 	uint32_t next, prev; /* of the same owner, the newest first; 0: none */
 };
-/* Something waited on, by definition id. Queue ids are NONE until first used. */
-struct object {
-	uint32_t same_as;       /* another definition of it; 0: none */
-	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
-				   end of file; io_uring: submitted */
-	uint32_t queue3;        /* what a pseudo-actor passes on; io_uring: handed to its threads */
-	uint32_t room;          /* rwlock: a token for each reader that is not in; io_uring: wait
-				   for their files */
-	uint32_t pseudo;   /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
-	uint32_t class_ix; /* + 1 */
+/* Parts of something waited on, by the rules whose they are. */
+struct object_lock {     /* rules_lock.c: also condition variables, barriers, semaphores */
+	uint32_t pseudo; /* pseudo-actor: collects a barrier's arrivals, an rwlock's readers */
 	struct {
 		uint32_t site, state;       /* site + 1 */
 	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
@@ -86,26 +79,44 @@ struct object {
 	uint64_t doubted; /* semaphore: units of which a wait says that they are taken already */
 	uint64_t waited_since_ns; /* condition variable: by the first of its waiters */
 	struct signals *signals;  /* condition variable */
-	uint32_t user;            /* processor: the stream that left it last; bytes: that reads */
-	uint64_t left_ns;         /* ... and when; bytes: when some were taken last */
-	struct owned owned[OWNED_NR];
-	bool tells_room;          /* bytes: who read last is known to who looks for room */
-	bool called;              /* listener: a socket that is recorded, too, connects to it */
-	bool calls;               /* connecting socket: its unit is in the listener's queue */
-	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */
-	uint32_t sender;          /* qdisc: the actor that sends what it holds */
-	bool sends;               /* ... and has something to send */
-	struct {                  /* ... and how fast */
-		uint64_t came_ns; /* into an empty one: when; 0: it was not */
-		uint64_t left_ns; /* the last packet; 0: none */
+};
+struct object_bytes {    /* rules_io.c, rules_message.c; by system calls: rules_kernel_call.c */
+	bool tells_room; /* who read last is known to who looks for room */
+	bool called;     /* listener: a socket that is recorded, too, connects to it */
+	bool calls;      /* connecting socket: its unit is in the listener's queue */
+	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
+	uint64_t debt_bytes;  /* read before the (blocked) write that brings them was accounted; of
+				 messages: units */
+	uint64_t outside;     /* messages: units of those that are sent, but are not in it yet */
+};
+struct object_sending {                       /* rules_kernel_net.c: a queueing discipline */
+	uint32_t sender;                      /* the actor that sends what it holds */
+	bool sends;                           /* ... and has something to send */
+	struct {                              /* ... and how fast */
+		uint64_t came_ns;             /* into an empty one: when; 0: it was not */
+		uint64_t left_ns;             /* the last packet; 0: none */
 		uint64_t busy_ns, busy_bytes; /* lately, while it always had some */
 	} rate;
+};
+
+/* Something waited on, by definition id. Queue ids are NONE until first used. */
+struct object {
+	uint32_t same_as;       /* another definition of it; 0: none */
+	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
+				   end of file; io_uring: submitted */
+	uint32_t queue3;        /* what a pseudo-actor passes on; io_uring: handed to its threads */
+	uint32_t room;          /* rwlock: a token for each reader that is not in; io_uring: wait
+				   for their files */
+	uint32_t class_ix;      /* + 1 */
+	uint32_t user;          /* processor: the stream that left it last; bytes: that reads */
+	uint64_t left_ns;       /* ... and when; bytes: when some were taken last */
+	struct object_lock lock;
+	struct object_bytes bytes;
+	struct object_sending sending;
+	struct owned owned[OWNED_NR];
 	struct disk *disk;
 	struct tcp *tcp;
 	struct packets *packets, *held; /* flow: under way; in a discipline */
-	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted; of
-				messages: units */
-	uint64_t outside; /* message queue: units of those that are sent, but are not in it yet */
 };
 
 struct connection { /* two directions, by the writer's side */

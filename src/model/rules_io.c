@@ -37,7 +37,7 @@ static struct object *rules_io_flow_of(struct model *m, uint32_t object, enum fl
 				.side[flow == FLOW_out ? (def->side & 1) : !(def->side & 1)];
 	case TRACE_OBJECT_listener: { /* connections that wait for accept() */
 		struct object *first = listener_of(m, object);
-		return first && first->called ? first : NULL;
+		return first && first->bytes.called ? first : NULL;
 	}
 	default:
 		return NULL;
@@ -158,7 +158,7 @@ static void begin_write(
 				m, MODEL_CAUSE_io, NONE, class_ix, b->site, TRACE_IO_write),
 			0);
 	if (t->io.put_bytes < n) {
-		t->io.wants_space = f->tells_room = true;
+		t->io.wants_space = f->bytes.tells_room = true;
 		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, queue, 1,
 			model_wait_state(m, class_ix, b->site, true), 0);
 	}
@@ -173,11 +173,11 @@ static void begin_connect(
 	struct object *own = &m->object[b->object];
 	uint32_t state = io_state(m, b->object, b->site, TRACE_IO_connect);
 	t->io.queue = rules_io_queue_of(m, m->listener[b->object], listener, b->site);
-	if (own->calls) /* asks again how the call went */
+	if (own->bytes.calls) /* asks again how the call went */
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 	else
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, t->io.queue, 1, state, 0);
-	own->calls = true;
+	own->bytes.calls = true;
 }
 
 static void end_connect(struct model *m, struct thread *t, const struct trace_record *r)
@@ -192,7 +192,7 @@ static void end_connect(struct model *m, struct thread *t, const struct trace_re
 	else
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, 1,
 			model_current_state(t), GRAPH_BACK | GRAPH_EXPLAINED);
-	own->calls = stands;
+	own->bytes.calls = stands;
 }
 
 static void begin_accept(
@@ -332,25 +332,25 @@ static void end_read(
 	}
 	uint64_t ahead = t->io.put_bytes, moved = result > 0 ? (uint64_t)result : 0;
 	if (ahead && moved <= ahead) {
-		f->ahead_bytes += ahead - moved;
+		f->bytes.ahead_bytes += ahead - moved;
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, (uint32_t)state, 0);
 		return;
 	}
 	moved -= ahead;
-	ahead = moved < f->ahead_bytes ? moved : f->ahead_bytes;
-	f->ahead_bytes -= ahead;
+	ahead = moved < f->bytes.ahead_bytes ? moved : f->bytes.ahead_bytes;
+	f->bytes.ahead_bytes -= ahead;
 	result -= (int64_t)(ahead + t->io.put_bytes);
 	if (result <= 0 || !units) {
 		/* nothing there, or brought by somebody who is not recorded */
 		if (result > 0 && t->mode == MODE_WAITING)
-			f->debt_bytes += (uint64_t)result;
+			f->bytes.debt_bytes += (uint64_t)result;
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, (uint32_t)state,
 			unless_failed(r->u.io_end.result));
 		return;
 	}
 	uint64_t take = (uint64_t)result < units && !event ? (uint64_t)result : units;
 	if (!event && (uint64_t)result > take)
-		f->debt_bytes += (uint64_t)result - take;
+		f->bytes.debt_bytes += (uint64_t)result - take;
 	f->left_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, (int64_t)take,
 		(uint32_t)state, 0);
@@ -432,9 +432,9 @@ void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns
 /* From now on it is known who read last: somebody looks for room without a wait in write(). */
 static void ask_for_room(struct model *m, struct thread *t, uint64_t time_ns, struct object *f)
 {
-	if (f->tells_room || m->is_system)
+	if (f->bytes.tells_room || m->is_system)
 		return;
-	f->tells_room = true;
+	f->bytes.tells_room = true;
 	model_verb(m, t, GRAPH_VERB_wait_full, time_ns, f->queue, 1, t->graph_state, 0);
 }
 
@@ -456,8 +456,8 @@ static void end_write(
 	}
 	if (t->io.wants_space && moved)
 		take_ahead(m, t->io.begin_ns, r->time_ns, f);
-	uint64_t rest = moved - put, paid = rest < f->debt_bytes ? rest : f->debt_bytes;
-	f->debt_bytes -= paid;
+	uint64_t rest = moved - put, paid = rest < f->bytes.debt_bytes ? rest : f->bytes.debt_bytes;
+	f->bytes.debt_bytes -= paid;
 	/* all of it may have been read before this call returned: then only the space was waited
 	 * for */
 	if (t->io.wants_space)
@@ -577,7 +577,7 @@ static bool room_came(struct model *m, struct thread *t, uint32_t object, uint64
 	struct object *f = m->is_system ? NULL : rules_io_flow_of(m, object, FLOW_out);
 	if (!f || f->queue == NONE || rules_io_definition(m, object)->type == TRACE_OBJECT_eventfd)
 		return false;
-	if (!f->tells_room) {
+	if (!f->bytes.tells_room) {
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 		ask_for_room(m, t, time_ns, f);

@@ -74,7 +74,7 @@ static void begin_put(struct model *m, struct thread *t, uint64_t time_ns)
 	struct call *c = &t->k.call;
 	uint64_t room = room_in(m, c->queue), n = c->n < room ? c->n : room;
 	c->put_bytes = n;
-	m->object[c->object].parties = t->process;
+	m->object[c->object].lock.parties = t->process;
 	if (n && n <= INT64_MAX)
 		model_verb(
 			m, t, GRAPH_VERB_enqueue, time_ns, c->queue, (int64_t)n, t->graph_state, 0);
@@ -87,7 +87,7 @@ static void rules_kernel_call_take(
 	struct call *c = &t->k.call;
 	struct object *o = &m->object[c->object];
 	uint64_t units = graph_queue_units(m->graph, c->queue), now = n < units ? n : units;
-	o->debt_bytes += n - now;
+	o->bytes.debt_bytes += n - now;
 	model_verb(m, t, now ? GRAPH_VERB_dequeue : GRAPH_VERB_state, time_ns, c->queue,
 		(int64_t)now, state, 0);
 	c->put_bytes += n;
@@ -101,10 +101,10 @@ static void end_take(
 	int64_t result = r->u.call_end.result;
 	uint64_t moved = result > 0 ? (uint64_t)result : 0;
 	if (moved < c->put_bytes) /* more was taken ahead than it was */
-		o->ahead_bytes += c->put_bytes - moved;
+		o->bytes.ahead_bytes += c->put_bytes - moved;
 	uint64_t rest = moved > c->put_bytes ? moved - c->put_bytes : 0,
-		 ahead = rest < o->ahead_bytes ? rest : o->ahead_bytes;
-	o->ahead_bytes -= ahead;
+		 ahead = rest < o->bytes.ahead_bytes ? rest : o->bytes.ahead_bytes;
+	o->bytes.ahead_bytes -= ahead;
 	if (!result && c->number == 0 && o->queue2 != NONE &&
 		graph_queue_units(m->graph, o->queue2))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, o->queue2, 1, state,
@@ -126,8 +126,9 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
 			GRAPH_BACK | GRAPH_EXPLAINED);
 		return;
 	}
-	uint64_t rest = moved - c->put_bytes, paid = rest < o->debt_bytes ? rest : o->debt_bytes;
-	o->debt_bytes -= paid;
+	uint64_t rest = moved - c->put_bytes,
+		 paid = rest < o->bytes.debt_bytes ? rest : o->bytes.debt_bytes;
+	o->bytes.debt_bytes -= paid;
 	rest -= paid;
 	model_verb(m, t, rest ? GRAPH_VERB_enqueue : GRAPH_VERB_state, r->time_ns, c->queue,
 		(int64_t)rest, state, 0);
@@ -258,11 +259,11 @@ static void rules_kernel_call_move_bytes(
 	uint32_t queue = model_queue_of(m, object, o, 0, 0);
 	uint64_t n = (uint64_t)c->result, units = graph_queue_units(m->graph, queue),
 		 now = way == FLOW_takes ? (n < units ? n : units)
-					 : n - (n < o->debt_bytes ? n : o->debt_bytes);
+					 : n - (n < o->bytes.debt_bytes ? n : o->bytes.debt_bytes);
 	if (way == FLOW_takes)
-		o->debt_bytes += n - now;
+		o->bytes.debt_bytes += n - now;
 	else
-		o->debt_bytes -= n - now;
+		o->bytes.debt_bytes -= n - now;
 	if (now && now <= INT64_MAX)
 		model_verb_of(m, model_acting(t),
 			way == FLOW_takes ? GRAPH_VERB_dequeue : GRAPH_VERB_enqueue, r->time_ns,

@@ -139,16 +139,16 @@ void model_rule_packet_receive(struct model *m, struct thread *t, const struct t
 static uint32_t rules_kernel_net_sender_of(
 	struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
 {
-	if (o->sender != NONE)
-		return o->sender;
-	o->sender = model_make_actor(m, NONE, NONE);
+	if (o->sending.sender != NONE)
+		return o->sending.sender;
+	o->sending.sender = model_make_actor(m, NONE, NONE);
 	if (m->status != BASE_OK)
 		return NONE;
-	m->made.actor[o->sender].kind = MODEL_ACTOR_device;
-	m->made.actor[o->sender].object = object;
-	model_verb_of(m, o->sender, GRAPH_VERB_wait_empty, time_ns,
+	m->made.actor[o->sending.sender].kind = MODEL_ACTOR_device;
+	m->made.actor[o->sending.sender].object = object;
+	model_verb_of(m, o->sending.sender, GRAPH_VERB_wait_empty, time_ns,
 		model_queue_of(m, object, o, 0, 0), 1, model_idle_state(m), 0);
-	return o->sender;
+	return o->sending.sender;
 }
 
 static uint32_t sending_state(struct model *m, uint32_t object)
@@ -168,22 +168,22 @@ static uint64_t rules_kernel_net_bytes_of(const struct trace_packet_queue *p)
 /* It goes on with what there is, or has nothing to send. */
 static void send_next(struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
 {
-	o->sends = graph_queue_units(m->graph, o->queue) != 0;
-	if (o->sends)
-		model_verb_of(m, o->sender, GRAPH_VERB_peek, time_ns, o->queue, 1,
+	o->sending.sends = graph_queue_units(m->graph, o->queue) != 0;
+	if (o->sending.sends)
+		model_verb_of(m, o->sending.sender, GRAPH_VERB_peek, time_ns, o->queue, 1,
 			sending_state(m, object), 0);
 	else
-		model_verb_of(m, o->sender, GRAPH_VERB_wait_empty, time_ns, o->queue, 1,
+		model_verb_of(m, o->sending.sender, GRAPH_VERB_wait_empty, time_ns, o->queue, 1,
 			model_idle_state(m), 0);
 }
 
 /* No more time has passed since the last packet left than its rate takes for this one. */
 static bool is_rate(const struct object *o, uint64_t bytes, uint64_t time_ns)
 {
-	double ns = (double)(time_ns - o->rate.left_ns);
-	return o->rate.left_ns && o->rate.busy_bytes &&
-	       ns * RATE_DEN * (double)o->rate.busy_bytes <=
-		       (double)o->rate.busy_ns * RATE_NUM * (double)bytes;
+	double ns = (double)(time_ns - o->sending.rate.left_ns);
+	return o->sending.rate.left_ns && o->sending.rate.busy_bytes &&
+	       ns * RATE_DEN * (double)o->sending.rate.busy_bytes <=
+		       (double)o->sending.rate.busy_ns * RATE_NUM * (double)bytes;
 }
 
 /*
@@ -194,31 +194,31 @@ static bool is_rate(const struct object *o, uint64_t bytes, uint64_t time_ns)
 static void end_pause(
 	struct model *m, struct object *o, uint32_t object, uint64_t bytes, uint64_t time_ns)
 {
-	if (!o->rate.came_ns) {
-		if (o->rate.left_ns) {
-			o->rate.busy_ns -= o->rate.busy_ns / RATE_FORGETS;
-			o->rate.busy_bytes -= o->rate.busy_bytes / RATE_FORGETS;
-			o->rate.busy_ns += time_ns - o->rate.left_ns;
-			o->rate.busy_bytes += bytes;
+	if (!o->sending.rate.came_ns) {
+		if (o->sending.rate.left_ns) {
+			o->sending.rate.busy_ns -= o->sending.rate.busy_ns / RATE_FORGETS;
+			o->sending.rate.busy_bytes -= o->sending.rate.busy_bytes / RATE_FORGETS;
+			o->sending.rate.busy_ns += time_ns - o->sending.rate.left_ns;
+			o->sending.rate.busy_bytes += bytes;
 		}
 		return;
 	}
-	if (time_ns - o->rate.came_ns > AT_ONCE_NS && is_rate(o, bytes, time_ns)) {
-		model_verb_of(m, o->sender, GRAPH_VERB_rename, time_ns, 0, 0,
+	if (time_ns - o->sending.rate.came_ns > AT_ONCE_NS && is_rate(o, bytes, time_ns)) {
+		model_verb_of(m, o->sending.sender, GRAPH_VERB_rename, time_ns, 0, 0,
 			sending_state(m, object), 0);
-		model_verb_of(m, o->sender, GRAPH_VERB_state, time_ns, 0, 0,
+		model_verb_of(m, o->sending.sender, GRAPH_VERB_state, time_ns, 0, 0,
 			sending_state(m, object), GRAPH_EXPLAINED);
 	}
-	o->rate.came_ns = 0;
+	o->sending.rate.came_ns = 0;
 }
 
 /* It has something to send again: because of that, unless the rate says later that it was not. */
 static void end_idleness(
 	struct model *m, struct object *o, const struct trace_packet_queue *p, uint64_t time_ns)
 {
-	o->sends = true;
+	o->sending.sends = true;
 	if (is_rate(o, rules_kernel_net_bytes_of(p), time_ns))
-		o->rate.came_ns = time_ns;
+		o->sending.rate.came_ns = time_ns;
 	else
 		send_next(m, o, p->object, time_ns);
 }
@@ -234,10 +234,11 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 		return;
 	/* one that came for no known reason is the discipline's own: what leaves must have come */
 	bool aside = !same && !model_is_credited(t);
-	uint32_t by = same ? t->k.packet_by : aside ? o->sender : model_acting(t);
+	uint32_t by = same ? t->k.packet_by : aside ? o->sending.sender : model_acting(t);
 	uint32_t state = same    ? rules_kernel_net_state_of(m, t)
-			 : aside ? (o->sends && !o->rate.came_ns ? sending_state(m, p->object)
-								 : model_idle_state(m))
+			 : aside ? (o->sending.sends && !o->sending.rate.came_ns
+						   ? sending_state(m, p->object)
+						   : model_idle_state(m))
 				 : model_busy_state(t);
 	if (flow->queue != NONE &&
 		graph_queue_has(m->graph, flow->queue, rules_kernel_net_key_of(p))) {
@@ -253,8 +254,8 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 		return;
 	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue,
 		(int64_t)rules_kernel_net_bytes_of(p), state, aside ? GRAPH_ASIDE : 0);
-	flow->sender = p->object;
-	if (!o->sends)
+	flow->sending.sender = p->object;
+	if (!o->sending.sends)
 		end_idleness(m, o, p, r->time_ns);
 	if (same)
 		model_tcp_rests(m, by, t->k.packet_socket, r->time_ns);
@@ -264,7 +265,7 @@ static void take_bytes(struct model *m, struct object *o, uint32_t object, uint6
 	uint64_t time_ns, uint32_t flags)
 {
 	uint64_t units = graph_queue_units(m->graph, o->queue);
-	model_verb_of(m, o->sender, GRAPH_VERB_dequeue, time_ns, o->queue,
+	model_verb_of(m, o->sending.sender, GRAPH_VERB_dequeue, time_ns, o->queue,
 		(int64_t)(n < units ? n : units), sending_state(m, object), flags);
 }
 
@@ -281,14 +282,15 @@ static void leave_discipline(
 	struct model *m, const struct trace_packet_queue *p, uint32_t object, uint64_t time_ns)
 {
 	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_qdisc);
-	if (!o || o->sender == NONE || !o->sends)
+	if (!o || o->sending.sender == NONE || !o->sending.sends)
 		return;
 	uint64_t n = leaving_bytes(m, p);
 	end_pause(m, o, object, n ? n : rules_kernel_net_bytes_of(p), time_ns);
-	o->rate.left_ns = time_ns;
+	o->sending.rate.left_ns = time_ns;
 	take_bytes(m, o, object, n, time_ns, 0);
-	rules_kernel_net_put_packet(m, o->sender, time_ns, p, sending_state(m, object));
-	model_tcp_left(m, o->sender, sending_state(m, object), p->socket, p->payload, time_ns);
+	rules_kernel_net_put_packet(m, o->sending.sender, time_ns, p, sending_state(m, object));
+	model_tcp_left(
+		m, o->sending.sender, sending_state(m, object), p->socket, p->payload, time_ns);
 	send_next(m, o, object, time_ns);
 }
 
@@ -306,12 +308,12 @@ void model_rule_packet_transmit(struct model *m, struct thread *t, const struct 
 	struct object *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
 	size_t nr;
 	(void)t;
-	if (!flow || flow->sender == NONE || flow->queue == NONE ||
+	if (!flow || flow->sending.sender == NONE || flow->queue == NONE ||
 		graph_queue_has(m->graph, flow->queue, rules_kernel_net_key_of(p)))
 		return;
 	model_packets_covering(flow->packets, p, &nr);
 	if (!nr)
-		leave_discipline(m, p, flow->sender, r->time_ns);
+		leave_discipline(m, p, flow->sending.sender, r->time_ns);
 }
 
 /* One that will not be sent. */
@@ -321,17 +323,17 @@ void model_rule_packet_drop(struct model *m, struct thread *t, const struct trac
 	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc),
 		      *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
 	(void)t;
-	if (!o || o->sender == NONE || !o->sends ||
+	if (!o || o->sending.sender == NONE || !o->sending.sends ||
 		(p->payload &&
 			(!flow || !model_packet_gone(flow->held, rules_kernel_net_key_of(p)))))
 		return;
-	if (o->rate.came_ns) /* it does something: its pause is over */
+	if (o->sending.rate.came_ns) /* it does something: its pause is over */
 		send_next(m, o, p->object, r->time_ns);
-	o->rate.came_ns = 0;
+	o->sending.rate.came_ns = 0;
 	take_bytes(m, o, p->object, rules_kernel_net_bytes_of(p), r->time_ns,
 		GRAPH_BACK | GRAPH_ASIDE);
-	model_tcp_left(
-		m, o->sender, sending_state(m, p->object), p->socket, p->payload, r->time_ns);
+	model_tcp_left(m, o->sending.sender, sending_state(m, p->object), p->socket, p->payload,
+		r->time_ns);
 }
 
 /* ---- sockets --------------------------------------------------------------------------------- */

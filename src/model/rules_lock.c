@@ -15,13 +15,13 @@ static uint32_t hold_state(
 	struct model *m, struct object *o, uint32_t object, uint32_t site, bool shared)
 {
 	uint32_t kept = site % MODEL_HOLDS_KEPT;
-	if (BASE_LIKELY(o->hold[kept].site == site + 1 && !shared))
-		return o->hold[kept].state;
+	if (BASE_LIKELY(o->lock.hold[kept].site == site + 1 && !shared))
+		return o->lock.hold[kept].state;
 	uint32_t s = model_make_state(m, shared ? MODEL_CAUSE_hold_shared : MODEL_CAUSE_hold, NONE,
 		model_class_of(m, object, site), site, 0);
 	if (!shared) {
-		o->hold[kept].site = site + 1;
-		o->hold[kept].state = s;
+		o->lock.hold[kept].site = site + 1;
+		o->lock.hold[kept].state = s;
 	}
 	return s;
 }
@@ -119,7 +119,7 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = ends_wait(t);
-	o->taken_ns = r->time_ns;
+	o->lock.taken_ns = r->time_ns;
 	if (is_had_to_run(m, object))
 		t->run_state = model_run_state(m, t, site);
 	else
@@ -161,7 +161,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 	if (!o)
 		return;
 	rules_lock_release(m, t, o, object, site);
-	o->released_ns = r->time_ns;
+	o->lock.released_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
 		model_current_state(t), model_by_chance(t, t->timed_ns, r->time_ns));
 }
@@ -182,11 +182,11 @@ static void make_meeting(
 		o->queue2 = model_make_part(m, object, MODEL_QUEUE_meeting,
 			(enum trace_object_type)rules_lock_definition(m, object)->type,
 			model_class_of(m, object, site));
-	if (o->pseudo != NONE)
+	if (o->lock.pseudo != NONE)
 		return;
-	o->pseudo = model_make_actor(m, NONE, NONE);
-	model_verb_of(
-		m, o->pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue2, 1, model_idle_state(m), 0);
+	o->lock.pseudo = model_make_actor(m, NONE, NONE);
+	model_verb_of(m, o->lock.pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue2, 1,
+		model_idle_state(m), 0);
 }
 
 /* ---- the rwlock's readers -------------------------------------------------------------------- */
@@ -250,10 +250,11 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, room_of(m, o, object, site), 1,
 		model_current_state(t), 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, model_current_state(t), 0);
-	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
-	model_verb_of(m, o->pseudo, GRAPH_VERB_resize, r->time_ns, o->queue3, 0, idle, 0);
-	model_verb_of(m, o->pseudo, GRAPH_VERB_enqueue, r->time_ns, o->queue3, 1, idle, 0);
-	model_verb_of(m, o->pseudo, GRAPH_VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
+	model_verb_of(
+		m, o->lock.pseudo, GRAPH_VERB_dequeue, r->time_ns, o->queue2, GRAPH_ALL, idle, 0);
+	model_verb_of(m, o->lock.pseudo, GRAPH_VERB_resize, r->time_ns, o->queue3, 0, idle, 0);
+	model_verb_of(m, o->lock.pseudo, GRAPH_VERB_enqueue, r->time_ns, o->queue3, 1, idle, 0);
+	model_verb_of(m, o->lock.pseudo, GRAPH_VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
 }
 
 /* ---- condition variable ---------------------------------------------------------------------- */
@@ -266,12 +267,12 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	if (!c)
 		return;
 	uint32_t state = rules_lock_wait_state(m, w->object, w->site);
-	if (!c->waiters++)
-		c->waited_since_ns = r->time_ns;
+	if (!c->lock.waiters++)
+		c->lock.waited_since_ns = r->time_ns;
 	t->cond_wait_ns = r->time_ns;
 	if (x) { /* a bare futex word has none */
 		model_pop_held(t, w->mutex);
-		x->released_ns = r->time_ns;
+		x->lock.released_ns = r->time_ns;
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
 			model_by_chance(t, t->timed_ns, r->time_ns));
@@ -282,8 +283,8 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 static uint64_t pending(const struct object *c)
 {
 	uint64_t n = 0;
-	for (uint32_t i = 0; c->signals && i < c->signals->nr; i++)
-		n += c->signals->sent[i].n;
+	for (uint32_t i = 0; c->lock.signals && i < c->lock.signals->nr; i++)
+		n += c->lock.signals->sent[i].n;
 	return n;
 }
 
@@ -298,7 +299,7 @@ static void forget_signal(struct signals *g, uint32_t i)
 /* The oldest signal that was sent after the wait began: an older one was for somebody else. */
 static uint32_t take_signal(struct object *c, uint64_t since_ns)
 {
-	struct signals *g = c->signals;
+	struct signals *g = c->lock.signals;
 	for (uint32_t i = 0; g && i < g->nr; i++) {
 		if (g->sent[i].time_ns < since_ns)
 			continue;
@@ -318,10 +319,10 @@ static uint32_t take_signal(struct object *c, uint64_t since_ns)
 static bool was_held_up(const struct object *mutex, uint64_t since_ns, uint64_t time_ns)
 {
 	enum { JUST_THEN = 100 }; /* that part of the sleep */
-	uint64_t from_ns = mutex->taken_ns > since_ns ? mutex->taken_ns : since_ns;
-	return mutex->released_ns > from_ns &&
-	       (time_ns - mutex->released_ns) * JUST_THEN < time_ns - since_ns &&
-	       mutex->released_ns - from_ns > from_ns - since_ns;
+	uint64_t from_ns = mutex->lock.taken_ns > since_ns ? mutex->lock.taken_ns : since_ns;
+	return mutex->lock.released_ns > from_ns &&
+	       (time_ns - mutex->lock.released_ns) * JUST_THEN < time_ns - since_ns &&
+	       mutex->lock.released_ns - from_ns > from_ns - since_ns;
 }
 
 void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
@@ -337,8 +338,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		model_cancelled(m, t, r->time_ns);
 	if (x)
 		model_push_held(m, t, x, w->mutex, w->site, false);
-	if (c->waiters)
-		c->waiters--;
+	if (c->lock.waiters)
+		c->lock.waiters--;
 	if (w->result == 0)
 		signal = take_signal(c, t->cond_wait_ns);
 	else
@@ -358,7 +359,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		model_count(m, TRACE_DIAG_signal_unmatched);
 	bool held_up = x && was_held_up(x, t->cond_wait_ns, r->time_ns);
 	if (x)
-		x->taken_ns = r->time_ns;
+		x->lock.taken_ns = r->time_ns;
 	if (x && w->result == ETIMEDOUT && !held_up)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), GRAPH_ALL,
@@ -373,9 +374,9 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		model_napped(t, t->cond_wait_ns, r->time_ns);
 		t->timed_ns = r->time_ns - t->cond_wait_ns; /* (it has the mutex again) */
 	}
-	while (pending(c) > c->waiters) { /* signalled, but gone before it arrived */
-		if (--c->signals->sent[0].n == 0)
-			forget_signal(c->signals, 0);
+	while (pending(c) > c->lock.waiters) { /* signalled, but gone before it arrived */
+		if (--c->lock.signals->sent[0].n == 0)
+			forget_signal(c->lock.signals, 0);
 	}
 }
 
@@ -383,7 +384,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 static uint32_t signal_slot(
 	struct model *m, struct thread *t, struct object *c, const struct trace_record *r)
 {
-	struct signals *g = c->signals;
+	struct signals *g = c->lock.signals;
 	uint32_t object = r->u.cond_signal.object, site = r->u.cond_signal.site, k = 0;
 	if (g->nr == MODEL_SIGNALS_MAX)
 		forget_signal(g, 0);
@@ -422,31 +423,32 @@ static void rules_lock_wake(
 	struct object *c = model_object(m, r->u.cond_signal.object);
 	if (!c)
 		return;
-	bool is_awaited = c->waiters > pending(c);
+	bool is_awaited = c->lock.waiters > pending(c);
 	/* (Made whether anybody is told or not: each pass over a trace numbers things alike.) */
 	uint32_t queue = model_queue_of(m, r->u.cond_signal.object, c, 0, r->u.cond_signal.site);
 	tell_count(m, t, queue, r->time_ns, all, is_awaited ? GRAPH_MORE : 0);
 	if (!is_awaited)
 		return; /* a signal leaves nothing behind */
-	uint64_t n = all ? c->waiters - pending(c) : 1;
-	if (!c->signals) {
-		c->signals = base_alloc(sizeof *c->signals);
-		if (!c->signals) {
+	uint64_t n = all ? c->lock.waiters - pending(c) : 1;
+	if (!c->lock.signals) {
+		c->lock.signals = base_alloc(sizeof *c->lock.signals);
+		if (!c->lock.signals) {
 			m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for signals");
 			return;
 		}
 		for (uint32_t k = 0; k < MODEL_SIGNALS_MAX; k++)
-			c->signals->queue[k] = NONE;
+			c->lock.signals->queue[k] = NONE;
 	}
 	uint32_t slot = signal_slot(m, t, c, r);
-	struct signals *g = c->signals;
+	struct signals *g = c->lock.signals;
 	g->sent[g->nr].time_ns = r->time_ns;
 	g->sent[g->nr].n = n;
 	g->sent[g->nr++].slot = slot;
 	/* who waited while it slept, waited for that, too */
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
 		model_current_state(t),
-		c->waited_since_ns > t->timer_ns ? model_by_chance(t, t->timed_ns, r->time_ns) : 0);
+		c->lock.waited_since_ns > t->timer_ns ? model_by_chance(t, t->timed_ns, r->time_ns)
+						      : 0);
 }
 
 void model_rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)
@@ -464,11 +466,12 @@ void model_rule_cond_broadcast(struct model *m, struct thread *t, const struct t
 static void rules_lock_open_barrier(struct model *m, struct object *o, uint64_t time_ns)
 {
 	uint32_t idle = model_idle_state(m);
-	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, time_ns, o->queue2, GRAPH_ALL, idle, 0);
 	model_verb_of(
-		m, o->pseudo, GRAPH_VERB_enqueue, time_ns, o->queue, (int64_t)o->arrived, idle, 0);
-	model_verb_of(m, o->pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue2, 1, idle, 0);
-	o->arrived = 0;
+		m, o->lock.pseudo, GRAPH_VERB_dequeue, time_ns, o->queue2, GRAPH_ALL, idle, 0);
+	model_verb_of(m, o->lock.pseudo, GRAPH_VERB_enqueue, time_ns, o->queue,
+		(int64_t)o->lock.arrived, idle, 0);
+	model_verb_of(m, o->lock.pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue2, 1, idle, 0);
+	o->lock.arrived = 0;
 }
 
 void model_rule_barrier_arrive(struct model *m, struct thread *t, const struct trace_record *r)
@@ -480,11 +483,11 @@ void model_rule_barrier_arrive(struct model *m, struct thread *t, const struct t
 	uint32_t queue = model_queue_of(m, object, o, 0, site),
 		 state = rules_lock_wait_state(m, object, site);
 	make_meeting(m, o, object, site, r->time_ns);
-	if (!o->parties)
-		o->parties = rules_lock_definition(m, object)->capacity;
+	if (!o->lock.parties)
+		o->lock.parties = rules_lock_definition(m, object)->capacity;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
 	/* one who did something else while it waited comes once more, but is one all the same */
-	if (t->at_barrier != object && ++o->arrived == o->parties)
+	if (t->at_barrier != object && ++o->lock.arrived == o->lock.parties)
 		rules_lock_open_barrier(m, o, r->time_ns);
 	t->at_barrier = object;
 	rules_lock_wait_on(m, t, r->time_ns, queue, 1, state);
@@ -497,9 +500,9 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 0, site);
-	if (o->arrived &&
+	if (o->lock.arrived &&
 		!graph_queue_units(m->graph, queue)) { /* its size was not known: now it is */
-		o->parties = o->arrived;
+		o->lock.parties = o->lock.arrived;
 		rules_lock_open_barrier(m, o, r->time_ns);
 	}
 	t->run_state = model_run_state(m, t, site);
@@ -515,7 +518,7 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 static uint32_t token_queue(struct model *m, uint32_t object, struct object *o, uint32_t site)
 {
 	/* one whose making was not seen may hold any number */
-	bool made = o->queue != NONE || o->parties;
+	bool made = o->queue != NONE || o->lock.parties;
 	return model_queue_of(m, object, o, made ? 0 : GRAPH_UNLIMITED, site);
 }
 
@@ -529,14 +532,14 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		(enum trace_object_type)rules_lock_definition(m, object)->type;
 	if (type == TRACE_OBJECT_barrier) {
 		/* none: who they are is not known, whoever leaves first opens it */
-		o->parties = r->u.token_set.n ? r->u.token_set.n : UINT64_MAX;
+		o->lock.parties = r->u.token_set.n ? r->u.token_set.n : UINT64_MAX;
 		return;
 	}
 	if (model_object_is(type, MODEL_TRAIT_messages)) {
 		model_messages_found(m, t, r);
 		return;
 	}
-	o->parties = 1; /* made before our eyes */
+	o->lock.parties = 1; /* made before our eyes */
 	uint32_t queue = token_queue(m, object, o, 0);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, (int64_t)r->u.token_set.n,
 		t->graph_state, 0);
@@ -549,10 +552,10 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 static void rules_lock_drop_taken(
 	struct model *m, struct thread *t, struct object *o, uint64_t time_ns)
 {
-	if (o->doubted && !o->parties && o->queue != NONE)
+	if (o->lock.doubted && !o->lock.parties && o->queue != NONE)
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, o->queue, GRAPH_ALL, t->graph_state,
 			GRAPH_BACK | GRAPH_ASIDE);
-	o->doubted = 0;
+	o->lock.doubted = 0;
 }
 
 void model_rule_token_give(struct model *m, struct thread *t, const struct trace_record *r)
@@ -575,7 +578,7 @@ void model_rule_token_wait(struct model *m, struct thread *t, const struct trace
 		return;
 	uint32_t queue = token_queue(m, w->object, o, w->site);
 	if (w->n == 1)
-		o->doubted = graph_queue_units(m->graph, queue);
+		o->lock.doubted = graph_queue_units(m->graph, queue);
 	rules_lock_wait_on(m, t, r->time_ns, queue, (int64_t)w->n,
 		rules_lock_wait_state(m, w->object, w->site));
 }
@@ -588,7 +591,7 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 		return;
 	bool waited = ends_wait(t);
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
-	o->doubted -= k->n < o->doubted ? k->n : o->doubted;
+	o->lock.doubted -= k->n < o->lock.doubted ? k->n : o->lock.doubted;
 	if (k->n)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
 			token_queue(m, k->object, o, k->site), (int64_t)k->n,

@@ -39,7 +39,7 @@ static void take_back(
 	rules_message_move(
 		m, t, time_ns, GRAPH_VERB_dequeue, o->queue, t->message.n, 0, GRAPH_BACK | flags);
 	t->message.moved = false;
-	o->outside += t->message.n;
+	o->bytes.outside += t->message.n;
 }
 
 /* Messages that were there before anybody was seen to send one. */
@@ -77,7 +77,7 @@ void model_rule_message_send(struct model *m, struct thread *t, const struct tra
 		rules_message_move(
 			m, t, r->time_ns, GRAPH_VERB_enqueue, queue, s->n, t->message.key, 0);
 	else
-		o->outside += s->n;
+		o->bytes.outside += s->n;
 }
 
 void model_rule_message_wait(struct model *m, struct thread *t, const struct trace_record *r)
@@ -98,8 +98,8 @@ void model_rule_message_wait(struct model *m, struct thread *t, const struct tra
 /* Was it received already? */
 static bool is_paid(struct object *o, uint64_t n)
 {
-	bool paid = o->debt_bytes >= n;
-	o->debt_bytes -= paid ? n : 0;
+	bool paid = o->bytes.debt_bytes >= n;
+	o->bytes.debt_bytes -= paid ? n : 0;
 	return paid;
 }
 
@@ -122,7 +122,7 @@ void model_rule_message_sent(struct model *m, struct thread *t, const struct tra
 			is_paid(o, k->n) ? GRAPH_VERB_reserve : GRAPH_VERB_enqueue, o->queue, k->n,
 			k->key, 0);
 	if (!k->moved)
-		o->outside -= o->outside < k->n ? o->outside : k->n;
+		o->bytes.outside -= o->bytes.outside < k->n ? o->bytes.outside : k->n;
 	k->sends = false;
 }
 
@@ -174,8 +174,8 @@ void model_rule_message_received(struct model *m, struct thread *t, const struct
 				m, t, r->time_ns, o->queue, 0, GRAPH_KEYED | GRAPH_EXPLAINED))
 			return;
 		/* its sender has yet to say so, or is not recorded */
-		if (o->debt_bytes + v->n <= o->outside)
-			o->debt_bytes += v->n;
+		if (o->bytes.debt_bytes + v->n <= o->bytes.outside)
+			o->bytes.debt_bytes += v->n;
 	}
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 		v->n ? GRAPH_EXPLAINED : MODEL_NOTHING_CAME);

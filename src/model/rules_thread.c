@@ -330,7 +330,7 @@ static void give_up_held(struct model *m, struct thread *t, uint64_t time_ns)
 		if (!o || o->queue == NONE ||
 			m->defs->objects[t->held[i].object].type != TRACE_OBJECT_mutex)
 			continue;
-		o->released_ns = time_ns;
+		o->lock.released_ns = time_ns;
 		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, o->queue, 1, t->graph_state, 0);
 	}
 	t->nr_held = 0;
