@@ -74,7 +74,6 @@ static void begin_put(struct model *m, struct thread *t, uint64_t time_ns)
 	struct call *c = &t->k.call;
 	uint64_t room = room_in(m, c->queue), n = c->n < room ? c->n : room;
 	c->put_bytes = n;
-	m->object[c->object].lock.parties = t->process;
 	if (n && n <= INT64_MAX)
 		model_verb(
 			m, t, GRAPH_VERB_enqueue, time_ns, c->queue, (int64_t)n, t->graph_state, 0);
