@@ -47,9 +47,9 @@ static uint32_t set_of(struct model *m, uint32_t text, uint64_t base)
 
 static void limit_one(struct model *m, struct thread *t, uint32_t set)
 {
-	if (!set || t->processors == set || m->status != BASE_OK)
+	if (!set || t->cpu.processors == set || m->status != BASE_OK)
 		return;
-	t->processors = set;
+	t->cpu.processors = set;
 	m->status = m->sink->affinity(m->sink->ctx, t->actor, set - 1, m->err);
 }
 
@@ -58,7 +58,8 @@ static uint32_t before_exec(const struct model *m, const struct thread *t)
 {
 	const struct trace_process *p = trace_def_process(m->defs, t->process);
 	uint64_t stream;
-	if (!t->main_thread || !p->parent || trace_def_process(m->defs, p->parent)->pid != p->pid ||
+	if (!t->life.main_thread || !p->parent ||
+		trace_def_process(m->defs, p->parent)->pid != p->pid ||
 		!base_map_get(&m->known.handles, MODEL_LEADERS | p->parent, 0, &stream))
 		return 0;
 	return (uint32_t)stream;
@@ -84,15 +85,15 @@ void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, u
 			     (uint32_t)token, &own))
 		limit(m, t, (uint32_t)own);
 	else if (maker)
-		limit(m, t, m->thread[maker].processors);
+		limit(m, t, m->thread[maker].cpu.processors);
 }
 
 /* Whoever it makes with that token begins with these, and not with its process's first thread's. */
 void model_pass_affinity(struct model *m, const struct thread *t, uint32_t leader, uint64_t token)
 {
-	if (token && t->processors && t->processors != m->thread[leader].processors)
+	if (token && t->cpu.processors && t->cpu.processors != m->thread[leader].cpu.processors)
 		model_put(m, &m->known.handles, MODEL_AFFINITIES | token >> 32, (uint32_t)token,
-			t->processors);
+			t->cpu.processors);
 }
 
 uint32_t model_make_processor(struct model *m, uint64_t number)

@@ -30,7 +30,7 @@ static bool box_is_alive(const struct model *m, uint32_t process, uint64_t time_
 {
 	for (uint32_t i = 1; i < m->nr_threads; i++)
 		if (m->thread[i].seen && m->thread[i].process == process &&
-			m->thread[i].end_ns + ENDS_WITHIN_NS >= time_ns)
+			m->thread[i].life.end_ns + ENDS_WITHIN_NS >= time_ns)
 			return true;
 	return process == m->run.root_process;
 }

@@ -46,7 +46,7 @@ static enum model_state_kind cut_state(const struct model *m, const struct threa
 static bool cut_computes(const struct model *m, const struct thread *t)
 {
 	enum model_state_kind kind = cut_state(m, t);
-	return t->seen && !t->ended && !t->left && !t->acts &&
+	return t->seen && !t->ended && !t->life.left && !t->acts &&
 	       (t->mode == MODE_RUNNING || t->mode == MODE_RUNNABLE) &&
 	       (kind == MODEL_STATE_run || kind == MODEL_STATE_hold ||
 		       kind == MODEL_STATE_annotated || kind == MODEL_STATE_runnable);
@@ -121,7 +121,7 @@ void model_cut_short(struct model *m, struct thread *t, const struct trace_recor
 	uint32_t own = model_acting(t), worker = own;
 	bool sleeps = t->mode == MODE_WAITING || cut_state(m, t) == MODEL_STATE_sleep;
 	bool handled = t->signal.handled_ns && r->time_ns - t->signal.handled_ns < CUT_AT_ONCE_NS;
-	if (t->left || m->is_system)
+	if (t->life.left || m->is_system)
 		return;
 	bool told = sleeps && last_signal(m, t, &killer, &sent_ns) && sent_ns >= t->entered_ns;
 	if (told && killer != own) {

@@ -181,14 +181,14 @@ uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site)
 {
 	if (!BASE_LIKELY(!t->note.kept_state))
 		return t->note.kept_state - 1;
-	if (BASE_LIKELY(site < t->run_capacity && t->run_by_site[site]))
-		return t->run_by_site[site] - 1;
+	if (BASE_LIKELY(site < t->runs.capacity && t->runs.by_site[site]))
+		return t->runs.by_site[site] - 1;
 	if (site >= m->defs->nr_sites)
 		site = 0;
 	uint32_t s = model_make_state(m, MODEL_CAUSE_run, t->role, NONE, site, t->stream);
-	if (model_grow(
-		    m, &t->run_by_site, &t->run_capacity, (size_t)site + 1, sizeof *t->run_by_site))
-		t->run_by_site[site] = s + 1;
+	if (model_grow(m, &t->runs.by_site, &t->runs.capacity, (size_t)site + 1,
+		    sizeof *t->runs.by_site))
+		t->runs.by_site[site] = s + 1;
 	return s;
 }
 

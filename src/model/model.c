@@ -56,7 +56,7 @@ static void model_begin_thread(struct model *m, struct thread *t, uint32_t strea
 	t->graph_state = t->run_state;
 	t->exit_queue = NONE;
 	t->io.queue = NONE;
-	t->processor_queue = NONE;
+	t->cpu.processor_queue = NONE;
 	t->k.wake_queue = t->k.task.arrivals = NONE;
 	t->k.asleep_state = NONE;
 	t->k.packet_by = NONE;
@@ -78,8 +78,8 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		model_begin_thread(m, t, i, 0);
 		if (m->status != BASE_OK)
 			return;
-		t->begin_ns = t->end_ns = time_ns;
-		t->born_ns = UINT64_MAX;
+		t->life.begin_ns = t->life.end_ns = time_ns;
+		t->life.born_ns = UINT64_MAX;
 		t->k.unborn = true;
 		if (!model_is_thread(m, i))
 			continue;
@@ -117,7 +117,7 @@ static void begin_recordings(struct model *m, uint32_t first, uint64_t time_ns, 
 		model_begin_thread(m, t, i, 0);
 		if (m->status != BASE_OK)
 			return;
-		t->begin_ns = t->born_ns = time_ns;
+		t->life.begin_ns = t->life.born_ns = time_ns;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
 			model_make_state(m, MODEL_CAUSE_unseen, NONE, NONE, 0, 0), flags);
 		t->mode = MODE_BLOCKED;
@@ -159,7 +159,7 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 	model_begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
 		return NULL;
-	t->begin_ns = t->born_ns = r->time_ns;
+	t->life.begin_ns = t->life.born_ns = r->time_ns;
 	if (first) {
 		uint32_t flags = m->opts->start || m->follow.by_connection ? 0 : GRAPH_START;
 		m->part.end_actor = t->actor;
@@ -228,7 +228,7 @@ static inline void model_apply(struct model *m, const struct trace_record *r)
 	if (BASE_UNLIKELY(m->looks_closer || t->ended || t->k.context != TRACE_CONTEXT_none) &&
 		!may_apply(m, t, r))
 		return;
-	t->end_ns = r->time_ns;
+	t->life.end_ns = r->time_ns;
 	if (BASE_UNLIKELY(t->announced.is_on) && model_is_within_announced(m, t, r))
 		return;
 	rule(m, t, r);
@@ -329,7 +329,7 @@ static uint32_t default_end(struct model *m)
 	uint32_t thread =
 		m->part.end_actor < m->made.nr_actors ? m->made.actor[m->part.end_actor].thread : 0;
 	bool acts = thread < m->nr_threads &&
-		    (m->thread[thread].acts || m->thread[thread].end_ns < m->opts->from_ns);
+		    (m->thread[thread].acts || m->thread[thread].life.end_ns < m->opts->from_ns);
 	return acts ? GRAPH_ANY_ACTOR : m->part.end_actor;
 }
 

@@ -836,8 +836,8 @@ void model_finish_threads(struct model *m)
 		if (!t->seen)
 			continue;
 		struct actor_info *a = &m->made.actor[t->actor];
-		a->pub.begin_ns = t->begin_ns;
-		a->pub.end_ns = t->end_ns;
+		a->pub.begin_ns = t->life.begin_ns;
+		a->pub.end_ns = t->life.end_ns;
 		a->pub.ended = t->ended;
 		if (t->stream < m->defs->nr_streams)
 			a->pub.tid = m->defs->streams[t->stream].tid;

@@ -167,7 +167,7 @@ void model_processor_out(
 	struct cpu *c = processor_cpu_of(m, number);
 	if (c && c->stream == t->stream)
 		processor_leave(m, c, time_ns);
-	t->ready_ns = preempted ? time_ns : 0;
+	t->cpu.ready_ns = preempted ? time_ns : 0;
 }
 
 /* Whoever of ours runs elsewhere, or left this processor just now: who else could have woken it? */
@@ -215,10 +215,10 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 		return;
 	if (c->stream) { /* it left unseen: at its end, or just now */
 		const struct thread *before = &m->thread[c->stream];
-		processor_leave(m, c, before->ended ? before->end_ns : time_ns);
+		processor_leave(m, c, before->ended ? before->life.end_ns : time_ns);
 	}
-	if (t->mode == MODE_RUNNABLE && t->ready_ns)
-		charge_wait(m, c, t, t->ready_ns, time_ns);
+	if (t->mode == MODE_RUNNABLE && t->cpu.ready_ns)
+		charge_wait(m, c, t, t->cpu.ready_ns, time_ns);
 	if (t->mode == MODE_BLOCKED && !m->is_system)
 		note_waker(m, t, ran_before(m, c, t, time_ns));
 	c->stream = t->stream;

@@ -152,7 +152,7 @@ uint64_t model_actor_group(const struct model *m, uint32_t actor)
 uint64_t model_actor_born_ns(const struct model *m, uint32_t actor)
 {
 	uint32_t stream = model_actor_stream(m, actor);
-	return stream && stream < m->nr_threads ? m->thread[stream].born_ns : 0;
+	return stream && stream < m->nr_threads ? m->thread[stream].life.born_ns : 0;
 }
 
 uint32_t model_actor_stream(const struct model *m, uint32_t actor)

@@ -347,7 +347,7 @@ bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, ui
 	struct clock *c = clock_of_file(m, object);
 	if (!c || (!expires(m, c, time_ns) && !graph_queue_units(m->graph, c->queue)))
 		return false;
-	if (t->mode == MODE_WAITING && t->left_in_wait) {
+	if (t->mode == MODE_WAITING && t->cpu.left_in_wait) {
 		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns, c->state);
 		model_nap_ends(m, t, t->entered_ns, time_ns);

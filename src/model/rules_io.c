@@ -554,7 +554,7 @@ static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t site =
 		t->graph_state < m->made.nr_states ? m->made.state[t->graph_state].pub.site : 0;
-	if (t->mode == MODE_WAITING && t->left_in_wait) {
+	if (t->mode == MODE_WAITING && t->cpu.left_in_wait) {
 		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns,
 			model_make_state(m, MODEL_CAUSE_sleep_limit, NONE, NONE, site, 0));

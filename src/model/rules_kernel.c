@@ -93,7 +93,7 @@ void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_
 		return;
 	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, 1, model_runnable_state(m), flags);
 	t->mode = MODE_RUNNABLE;
-	t->ready_ns = time_ns;
+	t->cpu.ready_ns = time_ns;
 }
 
 /* ---- waking ---------------------------------------------------------------------------------- */
@@ -342,11 +342,11 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 			 r->u.cpu_out.preempted == TRACE_LEFT_throttled;
 	if (model_is_context(t))
 		return;
-	if (t->k.on && t->begin_run_ns < r->time_ns)
-		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
+	if (t->k.on && t->cpu.begin_run_ns < r->time_ns)
+		run_time_of(m, t)->run_ns += r->time_ns - t->cpu.begin_run_ns;
 	t->k.guessed = r->u.cpu_out.preempted == TRACE_LEFT_unseen;
 	if (t->k.guessed && t->k.on)
-		model_hidden_run(m, t->begin_run_ns, r->time_ns);
+		model_hidden_run(m, t->cpu.begin_run_ns, r->time_ns);
 	model_processor_out(m, t, number, r->time_ns, preempted);
 	t->k.on = false;
 	t->k.processor = number < MODEL_PROCESSORS_MAX ? (uint32_t)number : 0;
@@ -388,10 +388,10 @@ static uint32_t processor_wait(
 	if (t->k.throttled)
 		return model_make_state(m, MODEL_CAUSE_processor_throttled, NONE, NONE, 0,
 			model_cgroup(m, t->process));
-	struct model_had had = model_had_processor(m, t, number, t->ready_ns, now);
+	struct model_had had = model_had_processor(m, t, number, t->cpu.ready_ns, now);
 	if (t->k.processor != number) {
 		struct model_had before =
-			model_had_processor(m, t, t->k.processor, t->ready_ns, now);
+			model_had_processor(m, t, t->k.processor, t->cpu.ready_ns, now);
 		if (before.had_ns > had.had_ns) /* it waited there, and was taken away */
 			had = before;
 	}
@@ -442,7 +442,7 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 		return;
 	model_processor_in(m, t, number, r->time_ns);
 	t->k.on = true;
-	t->begin_run_ns = r->time_ns;
+	t->cpu.begin_run_ns = r->time_ns;
 	rules_kernel_go_on(m, t, number, r->time_ns);
 	t->k.processor = number < MODEL_PROCESSORS_MAX ? (uint32_t)number : 0;
 }
@@ -464,7 +464,7 @@ void model_seen_running(struct model *m, struct thread *t, const struct trace_re
 	if (model_is_context(t) || t->k.unborn)
 		return;
 	t->k.on = true;
-	t->begin_run_ns = r->time_ns;
+	t->cpu.begin_run_ns = r->time_ns;
 	rules_kernel_go_on(m, t, t->k.processor, r->time_ns);
 }
 
@@ -521,10 +521,10 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 	model_born(m, t, time_ns);
 	t->k.on = true;
 	t->k.processor = old->k.processor;
-	t->begin_run_ns = time_ns;
-	run_time_of(m, old)->run_ns += time_ns - old->begin_run_ns;
+	t->cpu.begin_run_ns = time_ns;
+	run_time_of(m, old)->run_ns += time_ns - old->cpu.begin_run_ns;
 	model_processor_taken_over(m, old, t, time_ns);
-	old->end_ns = time_ns;
+	old->life.end_ns = time_ns;
 	old->ended = old->k.gone = true;
 	old->k.on = false;
 }
@@ -572,7 +572,7 @@ static uint64_t rules_kernel_ran_ns(const struct model *m, const struct thread *
 	if (m->is_system)
 		return t->process < m->kernel.nr_run_times ? m->kernel.run_time[t->process].run_ns
 							   : 0;
-	return t->end_ns > t->begin_ns ? t->end_ns - t->begin_ns : 0;
+	return t->life.end_ns > t->life.begin_ns ? t->life.end_ns - t->life.begin_ns : 0;
 }
 
 /* Whose last moment ends the path, and of whom: the process wanted, that was started (or the last
@@ -598,11 +598,11 @@ uint32_t model_system_end(struct model *m)
 			m, end_stream, trace_def_process(m->defs, m->part.end_process)->pid);
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
-		if (model_is_context(t) || !t->seen || t->end_ns < last ||
-			t->end_ns <= t->begin_ns ||
+		if (model_is_context(t) || !t->seen || t->life.end_ns < last ||
+			t->life.end_ns <= t->life.begin_ns ||
 			(model_pid_of(m, t) != pid && !(all && model_is_of_program(m, t->process))))
 			continue;
-		last = t->end_ns;
+		last = t->life.end_ns;
 		actor = t->actor;
 		m->part.end_process = t->process;
 	}

@@ -12,7 +12,7 @@
 void model_begin_wait(
 	struct model *m, struct thread *t, enum graph_verb_kind verb, uint32_t queue, int64_t n)
 {
-	t->left_in_wait = t->resumes = false;
+	t->cpu.left_in_wait = t->resumes = false;
 	t->awaits = (struct awaited){.verb = verb, .queue = queue, .state = t->graph_state, .n = n};
 	if (m->is_system && verb == GRAPH_VERB_wait_empty)
 		t->awaits.empty = !graph_queue_units(m->graph, queue);

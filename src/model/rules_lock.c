@@ -163,7 +163,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 	rules_lock_release(m, t, o, object, site);
 	o->lock.released_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-		model_current_state(t), model_by_chance(t, t->timed_ns, r->time_ns));
+		model_current_state(t), model_by_chance(t, t->limit.timed_ns, r->time_ns));
 }
 
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */
@@ -269,13 +269,13 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	uint32_t state = rules_lock_wait_state(m, w->object, w->site);
 	if (!c->lock.waiters++)
 		c->lock.waited_since_ns = r->time_ns;
-	t->cond_wait_ns = r->time_ns;
+	t->limit.cond_wait_ns = r->time_ns;
 	if (x) { /* a bare futex word has none */
 		model_pop_held(t, w->mutex);
 		x->lock.released_ns = r->time_ns;
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
-			model_by_chance(t, t->timed_ns, r->time_ns));
+			model_by_chance(t, t->limit.timed_ns, r->time_ns));
 	}
 	rules_lock_wait_on(m, t, r->time_ns, model_queue_of(m, w->object, c, 0, w->site), 1, state);
 }
@@ -341,7 +341,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	if (c->lock.waiters)
 		c->lock.waiters--;
 	if (w->result == 0)
-		signal = take_signal(c, t->cond_wait_ns);
+		signal = take_signal(c, t->limit.cond_wait_ns);
 	else
 		flags |= MODEL_NOTHING_CAME; /* time ran out */
 	if (w->result == ETIMEDOUT)          /* nobody was waited for: it slept */
@@ -357,7 +357,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 			GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
-	bool held_up = x && was_held_up(x, t->cond_wait_ns, r->time_ns);
+	bool held_up = x && was_held_up(x, t->limit.cond_wait_ns, r->time_ns);
 	if (x)
 		x->lock.taken_ns = r->time_ns;
 	if (x && w->result == ETIMEDOUT && !held_up)
@@ -371,8 +371,9 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	else if (signal == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), flags);
 	if (w->result == ETIMEDOUT) {
-		model_napped(t, t->cond_wait_ns, r->time_ns);
-		t->timed_ns = r->time_ns - t->cond_wait_ns; /* (it has the mutex again) */
+		model_napped(t, t->limit.cond_wait_ns, r->time_ns);
+		t->limit.timed_ns =
+			r->time_ns - t->limit.cond_wait_ns; /* (it has the mutex again) */
 	}
 	while (pending(c) > c->lock.waiters) { /* signalled, but gone before it arrived */
 		if (--c->lock.signals->sent[0].n == 0)
@@ -447,8 +448,9 @@ static void rules_lock_wake(
 	/* who waited while it slept, waited for that, too */
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
 		model_current_state(t),
-		c->lock.waited_since_ns > t->timer_ns ? model_by_chance(t, t->timed_ns, r->time_ns)
-						      : 0);
+		c->lock.waited_since_ns > t->limit.timer_ns
+			? model_by_chance(t, t->limit.timed_ns, r->time_ns)
+			: 0);
 }
 
 void model_rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)

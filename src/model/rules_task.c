@@ -71,7 +71,7 @@ static void rules_task_be_ready(struct model *m, struct thread *t, uint64_t time
 	t->resume_state = t->run_state;
 	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, 1, model_runnable_state(m), flags);
 	t->mode = MODE_RUNNABLE;
-	t->ready_ns = time_ns;
+	t->cpu.ready_ns = time_ns;
 	t->k.task.waits = false;
 }
 
@@ -123,7 +123,7 @@ void model_rule_task_wake(struct model *m, struct thread *t, const struct trace_
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_wake_queue(m, woken), 1,
 		t->run_state, 0);
 	rules_task_end_wait(m, woken, r->time_ns);
-	woken->end_ns = r->time_ns;
+	woken->life.end_ns = r->time_ns;
 }
 
 void model_rule_task_ready(struct model *m, struct thread *t, const struct trace_record *r)
@@ -176,7 +176,7 @@ void model_task_comes(struct model *m, struct thread *t, const struct trace_reco
 	const struct object *p = &m->processors.processor[number];
 	if (!m->seen.tasks)
 		return;
-	if (!p->user || p->left_ns < t->ready_ns)
+	if (!p->user || p->left_ns < t->cpu.ready_ns)
 		model_rename(m, t, r->time_ns,
 			model_make_state(m, MODEL_CAUSE_processor_idle, NONE, NONE, 0, 0));
 	t->k.task.processor = (uint32_t)number;

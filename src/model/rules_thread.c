@@ -32,15 +32,15 @@ bool model_is_of_program(const struct model *m, uint32_t process)
 /* It was made, and could begin when another of ours had left the processor. */
 static void take_first_processor(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	uint64_t number = t->came.to - 1;
-	if (!t->came.to)
+	uint64_t number = t->cpu.came.to - 1;
+	if (!t->cpu.came.to)
 		return;
 	uint32_t queue = model_processor_queue(m, number);
-	if (t->came.by_switch && queue != NONE && graph_queue_units(m->graph, queue))
+	if (t->cpu.came.by_switch && queue != NONE && graph_queue_units(m->graph, queue))
 		model_verb_of(m, t->actor, GRAPH_VERB_peek, time_ns, queue, 1, t->run_state,
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
-	model_processor_in(m, t, number, t->came.ns);
-	t->came.to = 0;
+	model_processor_in(m, t, number, t->cpu.came.ns);
+	t->cpu.came.to = 0;
 }
 
 /* begun_ns: since when a process was being started; 0: none was. Its last part is ours. */
@@ -80,14 +80,14 @@ static void rules_thread_begin(struct model *m, struct thread *t, const struct t
 	}
 	uint32_t parent =
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
-	uint32_t leader = leader_of(m, t->main_thread ? parent : t->process);
+	uint32_t leader = leader_of(m, t->life.main_thread ? parent : t->process);
 	if (!leader && !m->run.is_merged) /* else it may be of another recording */
 		leader = leader_of(m, m->run.root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
 	else if (m->run.is_merged && t->mode == MODE_BLOCKED) /* its recording begins with it */
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, 0);
-	t->begin_ns = m->run.is_merged ? r->time_ns : t->begin_ns;
+	t->life.begin_ns = m->run.is_merged ? r->time_ns : t->life.begin_ns;
 	model_born(m, t, r->time_ns);
 }
 
@@ -106,7 +106,7 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t queue = NONE;
 	uint64_t begun_ns = 0;
-	t->main_thread = true;
+	t->life.main_thread = true;
 	model_note_birth(m, t, r->u.process_begin.token);
 	model_inherit_affinity(m, t, leader_of(m, parent), r->u.process_begin.token);
 	if (t->process == m->run.root_process && !m->is_system)
@@ -206,7 +206,7 @@ static bool is_told_with_all(const struct model *m, const struct thread *t)
 {
 	uint64_t all_ns, own_ns;
 	return base_map_get(&m->timing.killers, EVERY_PROCESS, TOLD_NS, &all_ns) &&
-	       all_ns >= t->begin_ns &&
+	       all_ns >= t->life.begin_ns &&
 	       !(base_map_get(&m->timing.killers, model_pid_of(m, t), TOLD_NS, &own_ns) &&
 		       own_ns > all_ns);
 }
@@ -238,7 +238,7 @@ static void rules_thread_leave(struct model *m, struct thread *t, const struct t
 {
 	uint32_t idle = model_idle_state(m),
 		 queue = model_token_queue(m, TOKEN_exit, model_pid_of(m, t), 0, true);
-	if (t->main_thread) {
+	if (t->life.main_thread) {
 		rules_thread_close_written(m, t, r->time_ns);
 		model_give_locks_up(m, t, r->time_ns);
 		tell_parent(m, t, r->time_ns);
@@ -264,9 +264,9 @@ static uint32_t last_thread_queue(struct model *m, const struct thread *t)
 
 static void await_others(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	if (m->is_system || leader_of(m, t->process) != t->stream || !t->nr_others)
+	if (m->is_system || leader_of(m, t->process) != t->stream || !t->life.nr_others)
 		return;
-	t->left_alone = true;
+	t->life.left_alone = true;
 	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, last_thread_queue(m, t), 1,
 		model_make_state(m, MODEL_CAUSE_wait_thread, NONE, NONE, 0, 0), 0);
 }
@@ -274,11 +274,11 @@ static void await_others(struct model *m, struct thread *t, uint64_t time_ns)
 static void other_ended(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t first = leader_of(m, t->process);
-	if (first == t->stream || !m->thread[first].nr_others)
+	if (first == t->stream || !m->thread[first].life.nr_others)
 		return;
-	m->thread[first].nr_others--;
-	m->thread[first].last_ended = t->stream;
-	if (!m->thread[first].left_alone)
+	m->thread[first].life.nr_others--;
+	m->thread[first].life.last_ended = t->stream;
+	if (!m->thread[first].life.left_alone)
 		return;
 	uint32_t queue = last_thread_queue(m, t);
 	model_verb(m, t, GRAPH_VERB_resize, time_ns, queue, 0, t->graph_state, 0);
@@ -313,9 +313,9 @@ static void end_by_other(struct model *m, struct thread *t, const struct trace_r
 {
 	int64_t status = r->u.process_end.status;
 	bool exited = status >= 0 && !(status & 0x7f); /* as waitpid: no signal */
-	uint32_t other = m->thread[leader_of(m, t->process)].last_ended;
+	uint32_t other = m->thread[leader_of(m, t->process)].life.last_ended;
 	bool waits = t->mode == MODE_WAITING || t->mode == MODE_BLOCKED;
-	if (t->left || !exited || !other || !waits || m->is_system)
+	if (t->life.left || !exited || !other || !waits || m->is_system)
 		return;
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, model_exit_queue(m, &m->thread[other]), 1,
 		t->run_state, GRAPH_LAST);
@@ -344,7 +344,7 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	}
 	model_cut_short(m, t, r);
 	model_mpi_process_ends(m, t, r->u.process_end.status, r->time_ns);
-	if (t->left_alone)
+	if (t->life.left_alone)
 		end_await(m, t, r->time_ns);
 	else
 		end_by_other(m, t, r);
@@ -481,7 +481,7 @@ static void resume_wait(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	const struct awaited w = t->signal.outer;
 	model_verb(m, t, w.verb, time_ns, w.queue, w.n, w.state, 0);
-	t->resumes = t->left_in_wait = true;
+	t->resumes = t->cpu.left_in_wait = true;
 	t->interrupted = false;
 }
 
@@ -523,12 +523,12 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 		m->status = base_fail(m->err, s, "out of memory for threads");
 	uint32_t first = leader_of(m, t->process);
 	if (first != t->stream) {
-		m->thread[first].nr_others++;
+		m->thread[first].life.nr_others++;
 		model_inherit_affinity(m, t, first, b->token);
 		model_mpi_thread_begins(m, t, first);
 	}
 	if (!b->token) {
-		t->main_thread = true;
+		t->life.main_thread = true;
 		if (m->is_system)
 			rules_thread_begin(m, t, r, NONE, 0);
 		return;
@@ -539,19 +539,19 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 
 void model_free_thread(struct thread *t)
 {
-	base_free(t->run_by_site);
+	base_free(t->runs.by_site);
 	base_free(t->held);
 	base_free(t->machine);
 	base_free(t->visit.sample);
 	base_free(t->k.task.needs);
 	t->k.task.needs = NULL;
 	t->k.task.nr_needs = t->k.task.needs_capacity = 0;
-	t->run_by_site = NULL;
+	t->runs.by_site = NULL;
 	t->held = NULL;
 	t->machine = NULL;
 	t->visit = (struct visit){0};
 	t->nr_held = t->nr_machines = 0;
-	t->run_capacity = t->held_capacity = t->machine_capacity = 0;
+	t->runs.capacity = t->held_capacity = t->machine_capacity = 0;
 }
 
 /* One token a processor: the one before is stale. */
@@ -559,7 +559,7 @@ static void put_processor_back(
 	struct model *m, struct thread *t, uint64_t number, uint32_t queue, uint64_t time_ns)
 {
 	struct object *p = &m->processors.processor[number];
-	uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
+	uint64_t slept_ns = t->mode == MODE_WAITING ? t->limit.timed_before_ns : t->limit.timed_ns;
 	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL,
 		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
 	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state,
@@ -588,8 +588,8 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	give_up_held(m, t, r->time_ns);
 	model_forget_machines(m, t, r->time_ns);
 	end_last_stay(m, t, r->time_ns);
-	t->left = true;
-	if (t->main_thread) {
+	t->life.left = true;
+	if (t->life.main_thread) {
 		if (ends_ranks(m, t))
 			m->part.end_actor = t->actor;
 		rules_thread_leave(m, t, r); /* its process_end may follow: then that one counts */
@@ -629,7 +629,7 @@ static bool was_ticking(const struct thread *ended, const struct thread *t)
 		ended->naps.broken &&
 		(is_over || model_is_next_to_nothing(end_ns - t->entered_ns, end_ns - begin_ns));
 	return begin_ns < t->entered_ns && (told || (ended->naps.nr >= A_ROW && !is_over)) &&
-	       model_is_next_to_nothing(ended->end_ns - end_ns, end_ns - begin_ns);
+	       model_is_next_to_nothing(ended->life.end_ns - end_ns, end_ns - begin_ns);
 }
 
 void model_rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
@@ -688,7 +688,7 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
  */
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
 {
-	bool slept = slept_ns && model_is_next_to_nothing(time_ns - t->timer_ns, slept_ns);
+	bool slept = slept_ns && model_is_next_to_nothing(time_ns - t->limit.timer_ns, slept_ns);
 	bool napped = t->naps.nr && !t->naps.held &&
 		      model_is_next_to_nothing(
 			      time_ns - t->naps.end_ns, t->naps.end_ns - t->naps.begin_ns);
@@ -711,7 +711,7 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 	t->naps.broken = false;
 	t->naps.begin_ns = begin_ns;
 	t->naps.end_ns = end_ns;
-	t->timer_ns = end_ns;
+	t->limit.timer_ns = end_ns;
 }
 
 /* Until a deadline that had passed (its thread came late): a row of naps goes on. */
@@ -736,7 +736,8 @@ static bool is_next_after_ours(
 {
 	const struct object *p = &m->processors.processor[number];
 	return is_after_ours(m, t, number) &&
-	       time_ns - p->left_ns <= (m->thread[p->user].left ? ENDING_MAX_NS : SWITCH_MAX_NS);
+	       time_ns - p->left_ns <=
+		       (m->thread[p->user].life.left ? ENDING_MAX_NS : SWITCH_MAX_NS);
 }
 
 void model_unborn_in(struct model *m, struct thread *t, const struct trace_record *r)
@@ -746,9 +747,9 @@ void model_unborn_in(struct model *m, struct thread *t, const struct trace_recor
 	if (queue == NONE)
 		return;
 	t->stream = r->stream;
-	t->came.to = (uint32_t)number + 1;
-	t->came.ns = r->time_ns;
-	t->came.by_switch = is_next_after_ours(m, t, number, r->time_ns);
+	t->cpu.came.to = (uint32_t)number + 1;
+	t->cpu.came.ns = r->time_ns;
+	t->cpu.came.by_switch = is_next_after_ours(m, t, number, r->time_ns);
 }
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
@@ -763,13 +764,13 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	if (queue == NONE)
 		return;
 	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, preempted);
-	t->processor_queue = NONE;
-	t->on_ns = 0;
+	t->cpu.processor_queue = NONE;
+	t->cpu.on_ns = 0;
 	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
 	 * we know, so the processor still is as the one before left it. */
-	if (t->mode != MODE_WAITING || !t->left_in_wait)
+	if (t->mode != MODE_WAITING || !t->cpu.left_in_wait)
 		put_processor_back(m, t, r->u.cpu_out.processor, queue, r->time_ns);
-	t->left_in_wait = true;
+	t->cpu.left_in_wait = true;
 	t->io.out_ns = r->time_ns;
 	t->io.preempted = preempted;
 	if (!preempted)
@@ -792,14 +793,14 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		t->io.wants_space = true;
 		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, t->io.queue, 1,
 			model_wait_state(m, model_class_of(m, t->io.object, 0), 0, true), 0);
-		t->left_in_wait = true;
+		t->cpu.left_in_wait = true;
 		return;
 	}
 	if (t->io.active && t->io.op == TRACE_IO_read && t->io.queue != NONE &&
 		kind == MODEL_STATE_io) { /* some was there, but it wants more */
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1,
 			model_wait_state(m, model_class_of(m, t->io.object, 0), 0, false), 0);
-		t->left_in_wait = true;
+		t->cpu.left_in_wait = true;
 		return;
 	}
 	if (t->spawn.in_child) {
@@ -872,9 +873,9 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		/* one that was asleep waited for it only if it came in the very switch in which
 		 * that one left */
 		if (is_next_after_ours(m, t, r->u.cpu_in.processor, r->time_ns))
-			t->processor_queue = queue;
+			t->cpu.processor_queue = queue;
 		else
-			t->on_ns = r->time_ns;
+			t->cpu.on_ns = r->time_ns;
 		model_rule_writer_wakes(m, t, r->time_ns);
 		return;
 	}

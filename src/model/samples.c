@@ -454,9 +454,9 @@ void model_count_visit(struct model *m, struct thread *t)
 	struct visit *v = &t->visit;
 	if (!v->open)
 		return;
-	count_visit(m, v, t->end_ns);
+	count_visit(m, v, t->life.end_ns);
 	if (!v->away)
-		begin_visit(v, v->state, t->end_ns);
+		begin_visit(v, v->state, t->life.end_ns);
 }
 
 /* ---- where no sample can be taken: in the kernel, of a program that is recorded itself ------- */

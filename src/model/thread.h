@@ -170,16 +170,6 @@ struct thread {
 	uint32_t run_state;    /* what it returns to when it holds and does nothing */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
-	struct {
-		uint32_t to;    /* before its first record, that processor + 1; 0: not seen */
-		bool by_switch; /* ... when another of ours had just left it */
-		uint64_t ns;
-	} came;
-	uint32_t processors;      /* set that it may run on, + 1; 0: not known */
-	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
-				     NONE */
-	/* While it waits: when it got a processor that none of ours had just left; 0: it did not. */
-	uint64_t on_ns;
 	uint32_t nr_held, nr_machines;
 	struct awaited awaits; /* MODE_WAITING */
 	struct {
@@ -188,10 +178,7 @@ struct thread {
 		uint64_t sent_ns;     /* when it was sent one (or cancelled) by name, ... */
 		uint32_t sender;      /* ... and by whom: an actor */
 	} signal;
-	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
-	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
-	uint64_t timed_before_ns;    /* the same of the wait before the present one */
-	struct {                     /* sleeps until a time limit */
+	struct {                           /* sleeps until a time limit */
 		uint64_t begin_ns, end_ns; /* the last of them */
 		uint32_t nr;               /* in a row, with next to nothing in between */
 		bool held;                 /* a lock meanwhile */
@@ -199,22 +186,44 @@ struct thread {
 		struct nap_row row[MODEL_NAP_ROWS];
 		bool gave; /* somebody something, since the last nap */
 	} naps;
-	uint64_t begin_ns, end_ns; /* life span */
-	uint64_t born_ns;          /* begun, or first seen; UINT64_MAX: not yet */
-	uint64_t begin_run_ns;     /* when it came to its processor */
-	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
 	struct {
 		uint32_t site;       /* of its last annotation that has one */
 		uint32_t kept_state; /* + 1: whenever it runs (TRACE_NOTE_KEPT); 0: none */
 	} note;
-	uint32_t *run_by_site; /* site id -> state + 1 */
-	size_t run_capacity;
-	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
-	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
-	bool seen, ended, main_thread;
-	bool left;                 /* said that it ends */
-	bool left_alone;           /* ended before them: the process ends with the last of them */
-	bool left_in_wait;         /* its processor, since the present wait began */
+	bool seen, ended;
+	struct thread_life {
+		uint64_t begin_ns, end_ns;
+		uint64_t born_ns;   /* begun, or first seen; UINT64_MAX: not yet */
+		uint32_t nr_others; /* a process's first: of its other threads, so many are there */
+		uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
+		bool main_thread;
+		bool left;       /* said that it ends */
+		bool left_alone; /* ended before them: the process ends with the last of them */
+	} life;
+	struct thread_cpu { /* processor.c, affinity.c */
+		struct {
+			uint32_t to; /* before its first record, that processor + 1; 0: not seen */
+			bool by_switch; /* ... when another of ours had just left it */
+			uint64_t ns;
+		} came;
+		uint32_t processors;      /* set that it may run on, + 1; 0: not known */
+		uint32_t processor_queue; /* entered while it waited: another of ours was there
+					     before; else NONE */
+		/* While it waits: when it got one that none of ours had just left; 0: it did not. */
+		uint64_t on_ns;
+		uint64_t begin_run_ns; /* when it came to its processor */
+		uint64_t ready_ns; /* preempted (or woken: recordings of the system) then; 0: not */
+		bool left_in_wait; /* since the present wait began */
+	} cpu;
+	struct thread_limit {                /* time limits of waits */
+		uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
+		uint64_t timer_ns, timed_ns; /* one ended its last wait; how long that was, or 0 */
+		uint64_t timed_before_ns;    /* the same of the wait before the present one */
+	} limit;
+	struct {
+		uint32_t *by_site; /* site id -> state + 1 */
+		size_t capacity;
+	} runs;
 	bool resumes;              /* the present wait goes on after a signal's handler */
 	bool interrupted;          /* and such a one is not over, though its handler does things */
 	uint32_t at_barrier;       /* object: has come there and not left; 0: none */

@@ -45,7 +45,7 @@ static void end_path(struct model *m, uint32_t actor, const struct graph_verb *v
 void model_born(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	t->k.unborn = false;
-	t->born_ns = time_ns;
+	t->life.born_ns = time_ns;
 	if (m->opts->turns && m->status == BASE_OK)
 		model_keep(m, graph_birth(m->graph, model_acting(t), m->err));
 }
@@ -107,8 +107,8 @@ void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, u
 /* Woken, but on a processor only now: that counts when it came last. */
 static void model_add_processor(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
 {
-	uint32_t queue = t->processor_queue;
-	t->processor_queue = NONE;
+	uint32_t queue = t->cpu.processor_queue;
+	t->cpu.processor_queue = NONE;
 	if (t->mode == MODE_WAITING && graph_queue_units(m->graph, queue))
 		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, time_ns, queue, 1, state,
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
@@ -117,7 +117,7 @@ static void model_add_processor(struct model *m, struct thread *t, uint64_t time
 void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
-	if (BASE_UNLIKELY(t->processor_queue != NONE))
+	if (BASE_UNLIKELY(t->cpu.processor_queue != NONE))
 		model_add_processor(m, t, time_ns, state);
 	/* What ends this wait the library does not know; but who woke the thread is known. */
 	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
@@ -143,13 +143,13 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 		model_nap_ends(m, t, t->entered_ns, time_ns);
 	if (verb >= GRAPH_VERB_wait_empty) {
 		if (t->mode != MODE_WAITING)
-			t->timed_before_ns = t->timed_ns;
-		t->timed_ns = 0;
+			t->limit.timed_before_ns = t->limit.timed_ns;
+		t->limit.timed_ns = 0;
 	}
 	/* (where the wakings are recorded, the wait for a processor is a state of its own) */
-	m->came_ns = t->mode == MODE_WAITING && !m->is_system ? t->on_ns : 0;
+	m->came_ns = t->mode == MODE_WAITING && !m->is_system ? t->cpu.on_ns : 0;
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
-	m->came_ns = t->on_ns = 0;
+	m->came_ns = t->cpu.on_ns = 0;
 	if (state != t->graph_state) {
 		if (BASE_UNLIKELY(t->visit.open))
 			model_visit_enters(m, t, state, time_ns);

@@ -296,7 +296,7 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 	if (waited)
 		mpi_count_wait(m->known.mpi, last, last->available_ns - k->begin_ns);
 	if (mpi_is_environment(k)) /* who had the processor before was not what it slept for */
-		t->processor_queue = NONE;
+		t->cpu.processor_queue = NONE;
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
 	uint32_t state = model_current_state(t);
 	for (size_t i = 0; i < k->nr_needed && m->status == BASE_OK; i++) {
