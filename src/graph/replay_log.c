@@ -268,18 +268,14 @@ static void note_switch(struct graph_replay *r, struct replay_log_actor *a,
 	count_switch(&a->switches, a->preempting, !replay_was_busy(by));
 }
 
-/* It was woken, and got a processor late: that is no hand-off (graph_verb.came_ns). */
-static bool came_late(const struct replay_moment *m)
+/* It could go on from then, and got a processor so much later that it is no hand-off: other programs
+ * had that, since none of ours left it just then (graph_verb.came_ns). */
+static uint32_t others_had_it(const struct replay_moment *m, uint64_t from_ns)
 {
-	return graph_came_late(m->came_ns, m->available_ns, m->t);
-}
+	uint64_t ns = m->came_ns - from_ns;
 
-/* ... and so long other programs had it: while ours had all, the simulation finds out anew. */
-static uint32_t others_had_it(const struct graph_replay *r, const struct replay_moment *m)
-{
-	uint64_t ns = m->came_ns - m->available_ns, ours = r->full_ns - m->full_ns;
-
-	ns -= ours < ns ? ours : ns;
+	if (!graph_came_late(m->came_ns, from_ns, m->t))
+		return 0;
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
@@ -310,24 +306,22 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	}
 	*class = REPLAY_EXPLAINED;
 	*own = m->t - m->available_ns;
-	step->late_ns = 0;
-	if (came_late(m)) {
-		step->late_ns = others_had_it(r, m);
-		*own = m->t - m->came_ns + step->late_ns;
-	}
 	if (a->started && m->available_ns == a->t_last)
 		step->bits |= REPLAY_AT_ONCE;
 	if (queued) { /* the simulation has its own processors */
 		*own = m->t - a->switch_from_ns;
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
+	step->late_ns = others_had_it(m, m->t - *own);
+	r->nr_woken += a->asleep || step->late_ns;
+	r->others_ns += step->late_ns;
 	if (a->started)
 		note_sleep(r, a, m, m->available_ns - since);
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
 	if (a->started && step->state == a->state)
 		return BASE_OK;
 	if (queued) {
-		note_switch(r, a, m, *own);
+		note_switch(r, a, m, *own - step->late_ns);
 		return BASE_OK;
 	}
 	return graph_replay_latency_add(r,

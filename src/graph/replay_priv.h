@@ -314,6 +314,8 @@ struct graph_replay {
 	uint64_t nr_given, given_ns; /* by graph_replay_mend() */
 	uint32_t end_actor;
 	uint32_t came_state; /* graph_verb's, of all verbs that have one */
+	uint64_t nr_woken, others_ns; /* who slept and was woken; how long others then had the
+				       * processors, in all */
 	enum base_status failed;
 
 	/* how many actors executed at once, for how long */

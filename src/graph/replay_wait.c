@@ -352,14 +352,20 @@ static bool comes_by_switch(const struct sim *s, const struct sim_actor *a)
 	return graph_sim_idle_for(s, (uint32_t)(a - s->actor)) == REPLAY_NONE;
 }
 
-/* So long other programs keep it from a processor when it is woken, as in the run. */
+/* So long other programs keep it from a processor when it is woken: as in the run; in a new wait as
+ * long as whoever was woken there, on average. */
 static uint64_t held_up(const struct sim *s, const struct sim_actor *a)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);
+	uint64_t ns = 0;
 
-	if (replay_class(step) != REPLAY_EXPLAINED || BASE_LIKELY(!step->late_ns))
+	if (BASE_LIKELY(!s->r->others_ns))
 		return 0;
-	return sim_scaled(s, s->r->came_state, step->late_ns);
+	if (replay_class(step) == REPLAY_EXPLAINED)
+		ns = step->late_ns;
+	else if (sim_executes(s, step->state) && sleeps(s, step, a->queue))
+		ns = s->r->others_ns / s->r->nr_woken;
+	return sim_scaled(s, s->r->came_state, ns);
 }
 
 /* From then on. */

@@ -839,6 +839,25 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	t->mode = MODE_BLOCKED;
 }
 
+/*
+ * Who had the processor last came to it from a sleep, when t was ready already: a path through it
+ * would explain the wait by all that sleep. It is t's own, for what that one did there.
+ */
+static bool ticked_meanwhile(const struct model *m, const struct thread *t, uint64_t number)
+{
+	const struct object *p = &m->processors.processor[number];
+	const struct thread *had = &m->thread[p->user];
+	return had->naps.nr && had->naps.end_ns > t->entered_ns && had->naps.end_ns <= p->left_ns;
+}
+
+static void met_ticker(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)
+{
+	struct model_had had = model_had_processor(m, t, number, t->entered_ns, time_ns);
+	if (had.role != NONE && had.had_ns >= (time_ns - t->entered_ns) / 2)
+		model_rename(m, t, time_ns,
+			model_make_state(m, MODEL_CAUSE_processor_had, had.role, NONE, 0, 0));
+}
+
 void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (m->is_system) {
@@ -860,6 +879,10 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		return;
 	case MODE_RUNNABLE:
 		model_task_comes(m, t, r);
+		if (ours && ticked_meanwhile(m, t, r->u.cpu_in.processor)) {
+			ours = false;
+			met_ticker(m, t, r->u.cpu_in.processor, r->time_ns);
+		}
 		model_verb(m, t, ours ? GRAPH_VERB_dequeue : GRAPH_VERB_state, r->time_ns, queue, 1,
 			t->resume_state, GRAPH_LAST | GRAPH_EXPLAINED);
 		return;

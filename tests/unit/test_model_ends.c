@@ -163,6 +163,51 @@ static void who_ended_the_run(void **state)
 		}
 }
 
+/*
+ * The first thread is kept from its processor from 1000 to 1303 by one that a sleep (a post) had let
+ * go on: at that time (before).
+ */
+static void who_ticks_meets_by_chance(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 4; how++) {
+		const bool sleeps = how & 1, before = how & 2;
+		const uint64_t woken = before ? 980 : 1005;
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "ticker"), main_fn = site(&b, "main"),
+			 sem = object(&b, TRACE_OBJECT_semaphore, "s", 0);
+		spawn(&b, 1, fn);
+		if (sleeps)
+			PUT(&b, 20, 2, sleep_begin, .duration_ns = 900, .site = fn);
+		else
+			PUT(&b, 20, 2, token_wait, .object = sem, .n = 1, .site = fn);
+		PUT(&b, 21, 2, cpu_out, .processor = 0);
+		PUT(&b, 22, 1, cpu_in, .processor = 0);
+		PUT(&b, 970, 1, token_give, .object = sem, .n = 1, .site = main_fn);
+		if (before) {
+			PUT(&b, 979, 2, cpu_in, .processor = 1);
+			PUT(&b, woken, 2, sleep_end);
+		}
+		PUT(&b, 1000, 1, cpu_out, .processor = 0, .preempted = 1);
+		if (!before)
+			PUT(&b, 1001, 2, cpu_in, .processor = 0);
+		if (!sleeps)
+			PUT(&b, 1005, 2, token_take, .object = sem, .n = 1, .site = fn);
+		else if (!before)
+			PUT(&b, woken, 2, sleep_end);
+		PUT(&b, 1300, 2, poll_begin, .n = 1, .site = fn);
+		PUT(&b, 1302, 2, cpu_out, .processor = 0);
+		PUT(&b, 1303, 1, cpu_in, .processor = 0);
+		b.is_otherwise_in_replay = true;
+		end(&b, 2000);
+		const bool by_chance = sleeps && !before;
+		assert_true((on_path(&b, "waiting for a processor that") > 300) == by_chance);
+		assert_true((on_path(&b, "sleeping") > 800) == (sleeps && before));
+		finish(&b);
+	}
+}
+
 /* A thread waits (sleeps) from 20 on; who started it works until it cancels it at 600 and joins. */
 static void who_cancels_ends_the_wait(void **state)
 {
@@ -364,6 +409,7 @@ int main(void)
 		cmocka_unit_test(the_last_signal_counts),
 		cmocka_unit_test(who_works_when_all_is_cut),
 		cmocka_unit_test(who_ended_the_run),
+		cmocka_unit_test(who_ticks_meets_by_chance),
 		cmocka_unit_test(who_cancels_ends_the_wait),
 		cmocka_unit_test(who_works_when_a_pipeline_is_cut),
 		cmocka_unit_test(a_vforks_child_is_no_start),

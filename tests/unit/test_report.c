@@ -916,6 +916,29 @@ static void replay_lacks_records(void **state)
 	assert_true(!best.no_interval && best.low < best.speedup && best.high > best.speedup);
 }
 
+/* A replay that is as far from the run as to be refuted has no say in the interval, either. */
+static void replay_is_refuted(void **state)
+{
+	(void)state;
+	struct report_whatif w = {.elapsed_ns = 100,
+		.base = {.recorded_ns = 100, .nr_variants = REPORT_VARIANTS}};
+	struct report_prediction p = {.by_path = true,
+		.speedup = 1.3,
+		.speedup_low = 1.2,
+		.speedup_high = 1.4,
+		.replay = {.made = true, .speedup = 3, .low = 0.1, .high = 24}};
+	for (int sign = -1; sign <= 1; sign += 2) {
+		w.base.own_error = sign * 0.49;
+		struct report_best best = report_best_of(&w, &p);
+		assert_true(best.low < 0.11 && best.high > 23);
+		w.base.own_error = sign * 0.51;
+		best = report_best_of(&w, &p);
+		assert_true(best.replay_share == 0 && best.speedup == 1.3);
+		assert_true(fabs(best.low - 1.2 / 1.284) < 1e-3);
+		assert_true(fabs(best.high - 1.4 * 1.284) < 1e-3);
+	}
+}
+
 /* Where replay stands still, the largest reduction with which it did not says the least; the
  * further that is from what was asked, the more the path counts. */
 static void replay_stands_still(void **state)
@@ -995,6 +1018,7 @@ int main(void)
 		cmocka_unit_test(place_cell_keeps_the_line),
 		cmocka_unit_test(replay_lacks_records),
 		cmocka_unit_test(replay_stands_still),
+		cmocka_unit_test(replay_is_refuted),
 		cmocka_unit_test(opportunity_until_the_other_thread),
 		cmocka_unit_test(turns_in_a_lock),
 		cmocka_unit_test(one_has_nearly_all),

@@ -81,6 +81,12 @@ static struct report_best believed(const struct report_whatif *w, const struct r
 			.high = p->speedup_high * by};
 	}
 	double share = report_replay_share(w->base.own_error);
+	if (share <= 0) { /* nor do its ends say anything, and the order may matter so much */
+		double by = exp(REPORT_OWN_ERROR_DOUBTED);
+		return (struct report_best){.speedup = p->speedup,
+			.low = p->speedup_low / by,
+			.high = p->speedup_high * by};
+	}
 	double kept = 1 - share_between(fabs(w->base.own_error), REPORT_OWN_ERROR_WARNS,
 				  2 * REPORT_OWN_ERROR_WARNS);
 	return (struct report_best){.replay_share = share,
