@@ -570,6 +570,13 @@ static void names_name_state(struct model *m, struct state_info *st)
 	pub->identity = (uint32_t)identity;
 }
 
+/* What a thread is called that begins there; NULL: as the function is. */
+static const char *names_start(const struct model *m, uint32_t site)
+{
+	return symbol_start_words(model_site_function(m, site),
+		trace_text_of(m->defs, trace_def_symbol(m->defs, site)->file));
+}
+
 static void names_add_where(struct model *m, struct base_str *s, const struct state_info *st)
 {
 	uint32_t site = st->pub.site;
@@ -578,9 +585,10 @@ static void names_add_where(struct model *m, struct base_str *s, const struct st
 		site = m->made.role[st->role].site;
 	if (!site)
 		return;
+	const char *words = st->pub.site ? NULL : names_start(m, site);
 	if (st->pub.kind == MODEL_STATE_run)
 		base_str_add(s, st->pub.site ? "after " : "start of ");
-	base_str_add(s, model_site_text(m, site));
+	base_str_add(s, words ? words : model_site_text(m, site));
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -590,10 +598,12 @@ static void add_role(struct model *m, struct base_str *s, const struct role *ro)
 	model_add_program(m, s, ro);
 	if (ro->site) {
 		const char *f = model_site_function(m, ro->site);
+		const char *words = names_start(m, ro->site);
 		base_str_addf(s, "/%s",
-			symbol_is_plumbing(f) ? "thread"
-			: *f                  ? f
-					      : model_site_text(m, ro->site));
+			words                   ? words
+			: symbol_is_plumbing(f) ? "thread"
+			: *f                    ? f
+						: model_site_text(m, ro->site));
 	}
 }
 

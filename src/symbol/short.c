@@ -521,6 +521,25 @@ bool symbol_is_plumbing(const char *name)
 	return may_be_name(whole) && plumbing_of(without_result(without_end(whole)), false);
 }
 
+const char *symbol_start_words(const char *name, const char *file)
+{
+	static const struct {
+		const char *head, *file, *words;
+	} row[] = {
+#define START(head, file, words) {head, file, words},
+#include "symbol/starts.def"
+	};
+	const size_t nr_file = strlen(file);
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		const size_t nr_head = strlen(row[i].head), nr_end = strlen(row[i].file);
+		if (!strncmp(name, row[i].head, nr_head) &&
+			(!name[nr_head] || name[nr_head] == '(') && nr_file >= nr_end &&
+			!strcmp(file + nr_file - nr_end, row[i].file))
+			return row[i].words;
+	}
+	return NULL;
+}
+
 /* ---- names in the midst of text -------------------------------------------------------------- */
 
 /* A word of a text: up to a space that is in no brackets, where those have ends; without what ends

@@ -112,6 +112,9 @@ void symbol_short_add(struct base_str *out, const char *name, bool utf8);
 void symbol_short_add_text(struct base_str *out, const char *text, bool utf8);
 /* Is the function a standard library's that only calls what it is given? */
 bool symbol_is_plumbing(const char *name);
+/* What a thread is called that begins in such a function of a runtime's (starts.def); NULL: as the
+ * function is. */
+const char *symbol_start_words(const char *name, const char *file);
 
 /* Where a file lies in memory of which one mapping is known: from its first segment to the end of
  * its last; less the bias these are addresses as linked. */

@@ -74,7 +74,7 @@ test_node_compiled() {
 	about_thrice ladder 'slow \([^)]*/work.js:2\)' 'fast \([^)]*/work.js:7\)'
 	grep -E '^ +#1 .*running slow' ladder.txt >/dev/null || fail "$(<ladder.txt)"
 	# (the compiler may have put it into its caller)
-	grep -qE 'sample site=[0-9]+\(slow .* stack=[0-9]+\((climb \([^)]*/ladder.js:2\)|\(top level\) \([^)]*/ladder.js:1\))' ladder.dump ||
+	grep -qE 'sample site=[0-9]+\(slow .* stack=[0-9]+\((climb \([^)]*/ladder.js:2\)|\(top level of ladder.js\) \([^)]*/ladder.js:1\))' ladder.dump ||
 		fail 'no call path'
 	! grep -q 'site=[0-9]*(v8::Locker' ladder.dump || fail "V8's own mutexes are in it"
 	! grep -q 'code of no file' ladder.txt || fail "$(<ladder.txt)"
@@ -86,7 +86,7 @@ test_node_interpreted() {
 	write_ladder 20 60000
 	options=--jitless record_node ladder
 	about_thrice ladder 'slow \([^)]*/work.js:2\)' 'fast \([^)]*/work.js:7\)'
-	grep -qE 'sample site=[0-9]+\(slow .* stack=[0-9]+\(climb \([^)]*/ladder.js:2\) < \(top level\) \([^)]*/ladder.js:1\) < Module._compile' \
+	grep -qE 'sample site=[0-9]+\(slow .* stack=[0-9]+\(climb \([^)]*/ladder.js:2\) < \(top level of ladder.js\) \([^)]*/ladder.js:1\) < Module._compile' \
 		ladder.dump || fail 'no call path'
 	(($(samples ladder 'Builtins_[A-Za-z]*Handler') * 10 <= $(samples ladder 'slow'))) ||
 		fail "$(samples ladder 'Builtins_[A-Za-z]*Handler') samples are in the interpreter's own code"
@@ -153,6 +153,9 @@ test_node_worker() {
 	record_node worker
 	(($(samples worker 'burn \([^)]*/worker.js:2\)') >= 10)) || fail 'the worker has no function'
 	grep -E '^ +#1 .*burn' worker.txt >/dev/null || fail "$(<worker.txt)"
+	longpole actors worker.lpt >actors.txt 2>err || fail "$(<err)"
+	has actors.txt 'node/worker thread' 'node/V8 worker #'
+	grep -qE 'sample site=[0-9]+\(burn .* stack=[0-9]+\(\(anonymous worker.js:7\) ' worker.dump || fail 'its caller has no name of its own'
 }
 
 # What a program can see of itself is as without us, and so is what its code caches depend on.

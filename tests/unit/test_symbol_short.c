@@ -137,6 +137,29 @@ static const struct {
 	{"", "", false},
 };
 
+static void threads_are_called_after_what_they_are(void **state)
+{
+	static const struct {
+		const char *name, *file, *words;
+	} cases[] = {
+		{"node::(anonymous namespace)::PlatformWorkerThread(void*)", "", "V8 worker"},
+		{"node::worker::Worker::StartThread(v8::FunctionCallbackInfo<v8::Value> const&)::"
+		 "{lambda(void*)#1}::_FUN(void*)",
+			"", "worker thread"},
+		{"node::worker::Worker::StartThreads(int)", "", NULL},
+		{"worker", "../deps/uv/src/threadpool.c", "libuv pool"},
+		{"worker", "/home/me/threadpool.c", NULL}, /* a program's own */
+		{"worker", "", NULL},
+		{"worker_of", "../deps/uv/src/threadpool.c", NULL},
+		{"", "", NULL},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+		const char *words = symbol_start_words(cases[i].name, cases[i].file);
+		assert_string_equal(words ? words : "-", cases[i].words ? cases[i].words : "-");
+	}
+}
+
 static void names_are_what_one_calls_them(void **state)
 {
 	(void)state;
@@ -222,6 +245,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_what_one_calls_them),
+		cmocka_unit_test(threads_are_called_after_what_they_are),
 		cmocka_unit_test(unicode_says_it_shorter),
 		cmocka_unit_test(names_in_texts),
 		cmocka_unit_test(what_is_no_name_stays),

@@ -26,6 +26,7 @@ struct node_text {
 struct node_words {
 	struct node_text function, file;
 	uint64_t line;
+	bool is_top; /* a file's code outside of all functions */
 };
 
 static bool node_begins(struct node_text t, const char *with)
@@ -72,7 +73,7 @@ static size_t node_name_bytes(struct node_text t)
 static bool node_take_words(struct node_text t, struct node_words *ret)
 {
 	static const char *const kind[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
-	static const char file_url[] = "file://", unnamed[] = "(anonymous)", all[] = "(top level)";
+	static const char file_url[] = "file://";
 	size_t of = 0;
 	*ret = (struct node_words){0};
 	while (of < PRELOAD_COUNT(kind) && !node_begins(t, kind[of]))
@@ -92,28 +93,57 @@ static bool node_take_words(struct node_text t, struct node_words *ret)
 	ret->file = node_rest(t, ret->function.nr_bytes + 1);
 	if (node_begins(ret->file, file_url))
 		ret->file = node_rest(ret->file, sizeof file_url - 1);
-	if (!ret->function.nr_bytes && ret->line == 1 && column <= 1)
-		ret->function = (struct node_text){all, sizeof all - 1};
-	else if (!ret->function.nr_bytes)
-		ret->function = (struct node_text){unnamed, sizeof unnamed - 1};
+	ret->is_top = !ret->function.nr_bytes && ret->line == 1 && column <= 1;
 	return true;
+}
+
+static size_t node_add(char *to, size_t at, const char *text, size_t nr_bytes)
+{
+	const size_t room = FUNCTION_BYTES - at;
+	nr_bytes = nr_bytes < room ? nr_bytes : room;
+	memcpy(to + at, text, nr_bytes);
+	return at + nr_bytes;
+}
+
+static size_t node_add_number(char *to, size_t at, uint64_t number)
+{
+	char digit[20];
+	size_t nr = 0;
+	do
+		digit[sizeof digit - ++nr] = (char)('0' + number % 10);
+	while (number /= 10);
+	return node_add(to, at, digit + sizeof digit - nr, nr);
+}
+
+/* Of one without a name the file's and the line: there are many. */
+static size_t node_put_function(const struct node_words *w, char *to)
+{
+	const char *slash = memrchr(w->file.at, '/', w->file.nr_bytes);
+	const struct node_text file =
+		slash ? node_rest(w->file, (size_t)(slash + 1 - w->file.at)) : w->file;
+	if (w->function.nr_bytes)
+		return node_add(to, 0, w->function.at, w->function.nr_bytes);
+	const char *what = w->is_top ? "(top level of " : "(anonymous ";
+	size_t at = node_add(to, 0, what, strlen(what));
+	at = node_add(to, at, file.at, file.nr_bytes);
+	if (!w->is_top) {
+		at = node_add(to, at, ":", 1);
+		at = node_add_number(to, at, w->line);
+	}
+	return node_add(to, at, ")", 1);
 }
 
 static PRELOAD_COLD uint64_t node_name_place(struct node_text name)
 {
 	char text[FUNCTION_BYTES + FILE_BYTES];
 	struct node_words w;
-	if (!node_take_words(name, &w)) { /* a regular expression, a stub, WebAssembly */
-		w = (struct node_words){.function = name};
-	}
-	/* (of a long path the end says more) */
-	if (w.file.nr_bytes > FILE_BYTES)
+	if (!node_take_words(name, &w)) /* a regular expression, a stub, WebAssembly */
+		w = (struct node_words){.function = name, .file = {name.at, 0}};
+	const size_t function_bytes = node_put_function(&w, text);
+	if (w.file.nr_bytes > FILE_BYTES) /* of a long path the end says more */
 		w.file = node_rest(w.file, w.file.nr_bytes - FILE_BYTES);
-	if (w.function.nr_bytes > FUNCTION_BYTES)
-		w.function.nr_bytes = FUNCTION_BYTES;
-	memcpy(text, w.function.at, w.function.nr_bytes);
-	memcpy(text + w.function.nr_bytes, w.file.at, w.file.nr_bytes);
-	return PLACE_KNOWN | preload_place_name(text, w.function.nr_bytes, w.file.nr_bytes, w.line);
+	memcpy(text + function_bytes, w.file.at, w.file.nr_bytes);
+	return PLACE_KNOWN | preload_place_name(text, function_bytes, w.file.nr_bytes, w.line);
 }
 
 /* 0: it has no name. */
