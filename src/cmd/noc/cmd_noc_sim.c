@@ -187,8 +187,8 @@ static int cmd_noc_sim_search(struct cmd *c, const struct noc_config *config)
 	base_str_addf(&text,
 		"  latency             %.2f cycles at a load of 0.005; %.2f there: at most three "
 		"times as much\n"
-		"  beyond it           %.4f flits a node and cycle accepted when all is offered "
-		"that can be; worst node %.4f\n"
+		"  beyond it           %.4f flits a node and cycle accepted at full load; worst "
+		"node %.4f\n"
 		"  simulations         %u\n",
 		r.zero_load_cycles, r.latency_cycles, r.accepted_flits, r.least_accepted_flits,
 		r.simulations);
