@@ -399,14 +399,14 @@ static void ready_lines(
 	struct base_str s = {0};
 	if (!a->nr_had)
 		return;
-	base_str_add(&s, "the processor was had by ");
+	base_str_add(&s, "while the processor ran ");
 	for (size_t i = 0; i < a->nr_had && i < SHOWN; i++) {
 		base_str_addf(&s, "%s%s ", i ? ", " : "", a->had[i].name);
 		base_str_add_ns(&s, a->had[i].wait_ns);
 	}
 	if (a->nr_had > SHOWN)
 		base_str_addf(&s, ", %zu more", a->nr_had - SHOWN);
-	report_wrap(out, st, "  ready, but", 13, base_str_text(&s));
+	report_wrap(out, st, "  ready", 8, base_str_text(&s));
 	base_str_fini(&s);
 }
 

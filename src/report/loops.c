@@ -470,7 +470,7 @@ static void loop_lines(struct base_str *out, const struct report_style *st, size
 		base_str_addf(out, "  +%llu: %.2f%s", (unsigned long long)l->more[k], l->speedup[k],
 			report_times(st));
 	base_str_addf(
-		out, "  without end: %.2f%s", l->speedup[REPORT_LOOP_LANES - 1], report_times(st));
+		out, "  no limit: %.2f%s", l->speedup[REPORT_LOOP_LANES - 1], report_times(st));
 	if (l->next && *l->next)
 		base_str_addf(out, "; then the longest is %s", l->next);
 	base_str_add(out, "\n");
@@ -494,7 +494,7 @@ void report_loops_text(
 		"%zu {loop|loops} of finite resources; the one that holds it back most is ",
 		l->nr_found);
 	what_returns(out, best);
-	base_str_addf(out, ": without end of it %.2f%s (predicted, as by whatif).\n\n",
+	base_str_addf(out, ": %.2f%s if it had no limit (predicted, as by whatif).\n\n",
 		best->speedup[REPORT_LOOP_LANES - 1], report_times(style));
 	for (size_t i = 0; i < l->nr_loops; i++)
 		loop_lines(out, style, i + 1, &l->loop[i], l->elapsed_ns);

@@ -95,7 +95,7 @@ static void text_opportunities(
 		base_str_fini(&cell);
 	}
 	report_right(out, "helps until", 13 - 2 + 1);
-	base_str_add(out, " then it is");
+	base_str_add(out, " then");
 	report_color_end(out, st);
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < r->nr_opportunities && i < max; i++)
@@ -232,7 +232,7 @@ static void text_runner_up(
 		return;
 	struct base_str s = {0};
 	double shorter_ns = r->elapsed_ns - r->runner_up.length_ns;
-	base_str_add(&s, "the next longest path is ");
+	base_str_add(&s, "the second longest path is ");
 	if (shorter_ns < 1) {
 		base_str_add(&s, "as long");
 	} else {
@@ -242,9 +242,9 @@ static void text_runner_up(
 		base_str_add(&s, ")");
 	}
 	if (*r->runner_up.state) {
-		base_str_add(&s, ", with ");
+		base_str_add(&s, "; it spends ");
 		report_ns(&s, r->runner_up.more_ns);
-		base_str_addf(&s, " more in: %s", r->runner_up.state);
+		base_str_addf(&s, " more in %s", r->runner_up.state);
 	}
 	report_wrap(out, st, "RUNNER-UP", REPORT_LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);

@@ -350,7 +350,7 @@ test_annotate() {
 
 test_loops() {
 	expect 0 longpole loops "$trace"
-	has out 'The path goes round ' 'mutex ladder_mutex' ' rounds, one every ' 'without end: '
+	has out 'The path goes round ' 'mutex ladder_mutex' ' rounds, one every ' 'no limit: '
 	expect 0 longpole loops --json "$trace"
 	is_json out '.result.loops[0] | .queue == "mutex ladder_mutex" and .tokens and .rounds > 0'
 	is_json out '[.result.loops[0].more[].predicted_speedup] as $s | $s == ($s | sort) and $s[0] >= 1'

@@ -155,7 +155,7 @@ static void one_processor_for_many(void **state)
 		assert_int_equal(prog->had[i].wait_ns, TURNS * 1000000);
 	struct base_str text = {0};
 	report_actors_text(&text, a, &o, &style);
-	assert_non_null(strstr(base_str_text(&text), "the processor was had by"));
+	assert_non_null(strstr(base_str_text(&text), "ready while the processor ran"));
 	assert_fits(&text);
 	base_str_fini(&text);
 	report_actors_free(a);

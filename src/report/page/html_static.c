@@ -82,7 +82,7 @@ static void html_static_opportunities(struct base_str *out, const struct report 
 {
 	static const char *const column[] = {"if it took less", "#share of the path",
 		"#&minus;10&#8239;%", "#&minus;25&#8239;%", "#&minus;50&#8239;%", "#gone",
-		"#helps until", "then it is", NULL};
+		"#helps until", "then", NULL};
 	size_t nr = html_static_at_most(r->nr_opportunities);
 	if (!nr)
 		return;
