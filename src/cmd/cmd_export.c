@@ -255,13 +255,17 @@ int cmd_run_export(struct cmd *c)
 	if (exit_status != CMD_OK)
 		return exit_status;
 	const uint64_t last_ns = trace_reader_last_ns(run.reader);
-	if (o.from_ns > last_ns || (o.to_ns && o.from_ns >= o.to_ns))
+	if (o.from_ns > last_ns || (o.to_ns && o.from_ns >= o.to_ns)) {
+		struct base_str last = {0};
+		base_str_add_ns(&last, last_ns);
 		exit_status = cmd_usage(c,
 			"--from and --to: nothing lies between them (the trace's last record is at "
-			"%llu ns)",
-			(unsigned long long)last_ns);
-	else
+			"%s)",
+			base_str_text(&last));
+		base_str_fini(&last);
+	} else {
 		exit_status = export_file(c, f, &run, &o, path);
+	}
 	cmd_close(c, &run);
 	return exit_status;
 }

@@ -143,12 +143,14 @@ static bool open_window(struct cmd *c, struct report_run *run)
 		!cmd_value_moment(c, "to", last_ns, &to_ns))
 		return false;
 	if (from_ns >= to_ns || from_ns > last_ns) {
+		struct base_str last = {0};
+		base_str_add_ns(&last, last_ns);
 		cmd_usage(c,
 			"--from=%s --to=%s: nothing lies between them (the trace's last record is "
-			"at %llu ns)",
+			"at %s)",
 			cmd_given(c, "from") ? cmd_value(c, "from") : "0%",
-			cmd_given(c, "to") ? cmd_value(c, "to") : "100%",
-			(unsigned long long)last_ns);
+			cmd_given(c, "to") ? cmd_value(c, "to") : "100%", base_str_text(&last));
+		base_str_fini(&last);
 		return false;
 	}
 	run->from_ns = from_ns;

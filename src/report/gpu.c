@@ -405,7 +405,8 @@ static enum base_status gpu_fill(struct gpu_build *b, struct base_err *err)
 	b->defs = trace_reader_defs(b->run->reader);
 	if (b->defs->nr_works <= 1)
 		return base_fail(err, BASE_ERR_NOTFOUND,
-			"this trace is of no accelerator: 'longpole import pytorch FILE' makes one "
+			"this trace has no accelerator in it: 'longpole import pytorch FILE' makes "
+			"one "
 			"of what PyTorch's profiler wrote");
 	enum base_status s = gpu_find_steps(b, err);
 	if (s != BASE_OK)

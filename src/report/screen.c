@@ -756,8 +756,8 @@ static void screen_path_caveats(struct screen_caveats *c, const struct report *r
 			r->nr_annotation_findings);
 	if (unseen >= 0.0005 && (s = screen_caveat(c, unseen))) {
 		report_percent(s, unseen);
-		base_str_add(s, " of the path are waits of which it was not seen what ended them "
-				"(longpole coach)");
+		base_str_add(
+			s, " of the path are waits that no recorded event ended (longpole coach)");
 	}
 	if (!r->trace.nr_actors || !r->trace.nr_processors)
 		return; /* simulated or imported: nothing was disturbed, nothing hidden */

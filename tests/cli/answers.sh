@@ -437,6 +437,7 @@ test_window() {
 	expect 0 longpole whatif --from=20% "$trace" scale ladder_mutex=-50%
 	expect 2 longpole report --from=60% --to=20% "$trace"
 	has err 'nothing lies between them'
+	! grep -q ' ns)' err || fail "the trace's length is said in ns: $(cat err)"
 	expect 2 longpole report --from=1000000s "$trace"
 	expect 2 longpole report --from=120% "$trace"
 	has err 'no share'
