@@ -94,7 +94,8 @@ static enum base_status run_dot(
 	if (!e)
 		e = posix_spawnp(&pid, "dot", &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
-	if (e == ENOENT || e == EACCES) /* (of a directory of the PATH that one may not look into) */
+	if (e == ENOENT ||
+		e == EACCES) /* (of a directory of the PATH that one may not look into) */
 		return base_fail(err, BASE_ERR_ENV,
 			"graphviz's dot, which draws %s, is not installed (Debian package "
 			"graphviz); --format=dot needs nothing, and dot on any machine draws it",

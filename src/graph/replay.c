@@ -204,8 +204,8 @@ enum base_status graph_replay_new(
 	if (r->max_memory_bytes < r->memory_bytes)
 		r->max_memory_bytes = r->memory_bytes;
 	r->nr_processors_told = o.nr_processors;
-	r->quota_ns = o.quota_period_ns ? o.quota_ns : 0;
-	r->quota_period_ns = o.quota_period_ns;
+	r->quota.ns = o.quota_period_ns ? o.quota_ns : 0;
+	r->quota.period_ns = o.quota_period_ns;
 	r->end_actor = GRAPH_ANY_ACTOR;
 	r->moment.first = REPLAY_NONE;
 	*ret = r;

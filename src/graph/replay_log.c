@@ -313,8 +313,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
 	step->late_ns = others_had_it(m, m->t - *own);
-	r->nr_woken += a->asleep || step->late_ns;
-	r->others_ns += step->late_ns;
+	r->others.nr_woken += a->asleep || step->late_ns;
+	r->others.ns += step->late_ns;
 	if (a->started)
 		note_sleep(r, a, m, m->available_ns - since);
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
@@ -825,7 +825,7 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 	r->moment.last = i;
 	if (BASE_UNLIKELY(v->came_ns)) {
 		r->moment.came_ns = v->came_ns;
-		r->came_state = v->came_state;
+		r->others.state = v->came_state;
 	}
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	s = log_kind(r, kind, v, from_actor, i, err);
@@ -878,7 +878,7 @@ static uint64_t ours_in_hole(
 	uint64_t full = r->full_ns - a->hole_full_ns;
 	uint64_t had = left_ns > a->hole_begin_ns ? left_ns - a->hole_begin_ns : 0;
 
-	if (r->quota_ns)
+	if (r->quota.ns)
 		full += r->none_ns - a->hole_none_ns;
 	return had > full && replay_usable(r) != 1 ? had : full;
 }

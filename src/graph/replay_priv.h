@@ -274,6 +274,14 @@ struct replay_set {
 	uint32_t nr_actors; /* that it is the last one of */
 };
 
+struct replay_quota { /* of its control group; 0: none */
+	uint64_t ns, period_ns;
+};
+struct replay_others {  /* programs: what their processors cost those of the run */
+	uint32_t state; /* graph_verb.came_state, of all verbs that have one */
+	uint64_t nr_woken,
+		ns; /* who slept and was woken; how long others then had the processors, in all */
+};
 struct graph_replay {
 	struct graph_sink sink;
 	struct replay_step **chunk;
@@ -300,22 +308,20 @@ struct graph_replay {
 	size_t nr_trends, trend_capacity;
 	size_t latency_capacity;
 	struct replay_moment moment;
-	uint64_t wake_ns;                   /* learned: what waking a sleeper costs the waker */
-	uint64_t wake_busy_ns;              /* ... when no processor is free for it */
-	bool learned;                       /* graph_replay_learn() */
-	bool counted;                       /* graph_replay_learn_counts() */
-	uint64_t switch_ns;                 /* ... of `switched`, when there were any */
-	uint64_t record_ns;                 /* measured: part of each latency after sleep */
-	double samples_share;               /* measured: of all executing */
-	uint64_t quota_ns, quota_period_ns; /* of its control group; 0: none */
+	uint64_t wake_ns;      /* learned: what waking a sleeper costs the waker */
+	uint64_t wake_busy_ns; /* ... when no processor is free for it */
+	bool learned;          /* graph_replay_learn() */
+	bool counted;          /* graph_replay_learn_counts() */
+	uint64_t switch_ns;    /* ... of `switched`, when there were any */
+	uint64_t record_ns;    /* measured: part of each latency after sleep */
+	double samples_share;  /* measured: of all executing */
+	struct replay_quota quota;
 	size_t nr_links;
 	uint64_t now, start_ns;
 	uint64_t nr_unexplained, unexplained_ns;
 	uint64_t nr_given, given_ns; /* by graph_replay_mend() */
 	uint32_t end_actor;
-	uint32_t came_state; /* graph_verb's, of all verbs that have one */
-	uint64_t nr_woken, others_ns; /* who slept and was woken; how long others then had the
-				       * processors, in all */
+	struct replay_others others;
 	enum base_status failed;
 
 	/* how many actors executed at once, for how long */

@@ -11,11 +11,11 @@ void graph_sim_init_quota(struct sim *s)
 	struct sim_quota *q = &s->quota;
 
 	*q = (struct sim_quota){.next_ns = UINT64_MAX};
-	if (!s->r->quota_ns || !s->r->quota_period_ns || !s->nr_processors)
+	if (!s->r->quota.ns || !s->r->quota.period_ns || !s->nr_processors)
 		return;
 	q->since_ns = s->now;
-	q->left_ns = s->r->quota_ns;
-	q->next_ns = q->period_end_ns = s->now + s->r->quota_period_ns;
+	q->left_ns = s->r->quota.ns;
+	q->next_ns = q->period_end_ns = s->now + s->r->quota.period_ns;
 }
 
 static void use(struct sim *s)
@@ -56,8 +56,8 @@ void graph_sim_turn_quota(struct sim *s)
 		graph_sim_stop_all(s);
 		return;
 	}
-	q->period_end_ns += s->r->quota_period_ns;
-	q->left_ns = s->r->quota_ns;
+	q->period_end_ns += s->r->quota.period_ns;
+	q->left_ns = s->r->quota.ns;
 	q->is_used_up = false;
 	use(s);
 	graph_sim_start_all(s);

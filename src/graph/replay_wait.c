@@ -359,13 +359,13 @@ static uint64_t held_up(const struct sim *s, const struct sim_actor *a)
 	const struct replay_step *step = replay_step(s->r, a->cursor);
 	uint64_t ns = 0;
 
-	if (BASE_LIKELY(!s->r->others_ns))
+	if (BASE_LIKELY(!s->r->others.ns))
 		return 0;
 	if (replay_class(step) == REPLAY_EXPLAINED)
 		ns = step->late_ns;
 	else if (sim_executes(s, step->state) && sleeps(s, step, a->queue))
-		ns = s->r->others_ns / s->r->nr_woken;
-	return sim_scaled(s, s->r->came_state, ns);
+		ns = s->r->others.ns / s->r->others.nr_woken;
+	return sim_scaled(s, s->r->others.state, ns);
 }
 
 /* From then on. */
@@ -385,8 +385,8 @@ static uint64_t latency(
 	else if (explained && (a->nr_overtaken || s->assumed.as_recorded || is_first(s, a)))
 		ns = own;
 	else if (explained)
-		ns = graph_replay_latency_moved(s->r, state, own,
-			step->bits >> REPLAY_WAITED_SHIFT, s->now - a->wait_begin_ns);
+		ns = graph_replay_latency_moved(s->r, state, own, step->bits >> REPLAY_WAITED_SHIFT,
+			s->now - a->wait_begin_ns);
 	else
 		ns = graph_replay_latency_usual(s->r, state, s->now - a->wait_begin_ns);
 	if (s->assumed.unrecorded && sleeps(s, step, a->queue))
