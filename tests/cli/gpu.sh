@@ -34,7 +34,7 @@ test_gpu_parts_are_the_step() {
 
 test_gpu_refuses_what_is_none() {
 	expect 2 longpole gpu "$trace"
-	grep -q 'of no accelerator' err || fail "says: $(cat err)"
+	grep -q 'has no accelerator in it' err || fail "says: $(cat err)"
 	make_step
 	expect 2 longpole gpu --step=nothing step.lpt
 	grep -q "no step of this trace matches 'nothing'" err || fail "says: $(cat err)"
