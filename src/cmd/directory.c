@@ -167,8 +167,8 @@ static int directory_join_ranks(
 					  .names = &names});
 	if (exit_status == CMD_OK) {
 		base_str_add_ns(&error, result->error_ns);
-		cmd_note(c, "%zu traces of %s are joined in %s (clock error at most %s)", ranks->nr,
-			directory, output, base_str_text(&error));
+		cmd_note(c, "joined %zu {trace|traces} of %s in %s (clock error at most %s)",
+			ranks->nr, directory, output, base_str_text(&error));
 	}
 	base_str_fini(&error);
 	base_arena_free(names);

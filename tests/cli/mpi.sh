@@ -97,7 +97,7 @@ mpi_directory() {
 	mpi_run "$ranks" longpole record -q -o 'run/own.%r.lpt' ./mpi_ranks allreduce 30 10000 sleep >out 2>err || { cat err >&2; fail "$mpi: recording failed"; }
 	cp run/own.0.lpt other/first.lpt
 	longpole report --json run >whole.json 2>err || fail "$mpi: no report of a directory"
-	has err "$ranks traces of run are joined in run/merged.lpt (clock error at most "
+	has err "joined $ranks traces of run in run/merged.lpt (clock error at most "
 	mpi_says whole.json 1
 	is_json whole.json ".trace.mpi == [{ranks: $ranks, recorded: $ranks, missing: \"\", unfinished: \"\", first_ended: null, ended: \"\"}]"
 	expect 0 longpole merge --json -o all.lpt run
