@@ -157,7 +157,7 @@ struct graph_verb {
 	uint64_t key; /* enqueue: the units' key; dequeue, peek with GRAPH_KEYED: which ones */
 	/* What ends a wait: since when the actor has had a processor again (0: not known). If it
 	 * came GRAPH_CAME_LATE_NS and more after what it waited for, and went on at once, then the
-	 * time between them is no communication but came_state. */
+	 * time between them is no communication but came_state (the processors' latency state). */
 	uint64_t came_ns;
 	uint32_t came_state;
 };

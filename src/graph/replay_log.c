@@ -313,8 +313,6 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		step->bits |= REPLAY_ON_PROCESSOR;
 	}
 	step->late_ns = others_had_it(m, m->t - *own);
-	r->others.nr_woken += a->asleep || step->late_ns;
-	r->others.ns += step->late_ns;
 	if (a->started)
 		note_sleep(r, a, m, m->available_ns - since);
 	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
@@ -823,10 +821,8 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		r->actor[v->actor].late_ns = 0;
 	}
 	r->moment.last = i;
-	if (BASE_UNLIKELY(v->came_ns)) {
+	if (BASE_UNLIKELY(v->came_ns))
 		r->moment.came_ns = v->came_ns;
-		r->others.state = v->came_state;
-	}
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	s = log_kind(r, kind, v, from_actor, i, err);
 	if (s || (v->flags & GRAPH_MORE && !waits))

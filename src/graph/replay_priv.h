@@ -277,11 +277,6 @@ struct replay_set {
 struct replay_quota { /* of its control group; 0: none */
 	uint64_t ns, period_ns;
 };
-struct replay_others {  /* programs: what their processors cost those of the run */
-	uint32_t state; /* graph_verb.came_state, of all verbs that have one */
-	uint64_t nr_woken,
-		ns; /* who slept and was woken; how long others then had the processors, in all */
-};
 struct graph_replay {
 	struct graph_sink sink;
 	struct replay_step **chunk;
@@ -321,7 +316,6 @@ struct graph_replay {
 	uint64_t nr_unexplained, unexplained_ns;
 	uint64_t nr_given, given_ns; /* by graph_replay_mend() */
 	uint32_t end_actor;
-	struct replay_others others;
 	enum base_status failed;
 
 	/* how many actors executed at once, for how long */

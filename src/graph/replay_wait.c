@@ -352,20 +352,15 @@ static bool comes_by_switch(const struct sim *s, const struct sim_actor *a)
 	return graph_sim_idle_for(s, (uint32_t)(a - s->actor)) == REPLAY_NONE;
 }
 
-/* So long other programs keep it from a processor when it is woken: as in the run; in a new wait as
- * long as whoever was woken there, on average. */
+/* So long other programs keep it from a processor when it is woken, as in the run. (Not in a wait that
+ * the run did not have: nobody knows, and a lock that is kept for it meanwhile holds up all.) */
 static uint64_t held_up(const struct sim *s, const struct sim_actor *a)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);
-	uint64_t ns = 0;
 
-	if (BASE_LIKELY(!s->r->others.ns))
+	if (replay_class(step) != REPLAY_EXPLAINED || BASE_LIKELY(!step->late_ns))
 		return 0;
-	if (replay_class(step) == REPLAY_EXPLAINED)
-		ns = step->late_ns;
-	else if (sim_executes(s, step->state) && sleeps(s, step, a->queue))
-		ns = s->r->others.ns / s->r->others.nr_woken;
-	return sim_scaled(s, s->r->others.state, ns);
+	return sim_scaled(s, s->runnable_state, step->late_ns);
 }
 
 /* From then on. */

@@ -840,14 +840,15 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 }
 
 /*
- * Who had the processor last came to it from a sleep, when t was ready already: a path through it
- * would explain the wait by all that sleep. It is t's own, for what that one did there.
+ * Who had the processor last comes from a sleep, when t was at work already: a path through it would
+ * explain the wait by all that sleep. It is t's own, for what that one did there.
  */
 static bool ticked_meanwhile(const struct model *m, const struct thread *t, uint64_t number)
 {
 	const struct object *p = &m->processors.processor[number];
 	const struct thread *had = &m->thread[p->user];
-	return had->naps.nr && had->naps.end_ns > t->entered_ns && had->naps.end_ns <= p->left_ns;
+	return had->naps.nr && had->naps.end_ns > t->naps.works_ns &&
+	       had->naps.works_ns <= had->naps.end_ns && had->naps.end_ns <= p->left_ns;
 }
 
 static void met_ticker(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)

@@ -185,6 +185,8 @@ struct thread {
 		bool broken;               /* the last one ended before its time: by a signal */
 		struct nap_row row[MODEL_NAP_ROWS];
 		bool gave; /* somebody something, since the last nap */
+		/* Since then it has waited for nothing but processors, whatever it did. */
+		uint64_t works_ns;
 	} naps;
 	struct {
 		uint32_t site;       /* of its last annotation that has one */

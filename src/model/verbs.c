@@ -114,6 +114,15 @@ static void model_add_processor(struct model *m, struct thread *t, uint64_t time
 			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
 }
 
+/* For anything but a processor. */
+static bool verbs_is_waiting(const struct model *m, const struct thread *t)
+{
+	enum model_state_kind kind = t->graph_state < m->made.nr_states
+					     ? m->made.state[t->graph_state].pub.kind
+					     : MODEL_STATE_idle;
+	return kind != MODEL_STATE_runnable && model_state_kind_waits(kind);
+}
+
 void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
@@ -153,6 +162,8 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	if (state != t->graph_state) {
 		if (BASE_UNLIKELY(t->visit.open))
 			model_visit_enters(m, t, state, time_ns);
+		if (verbs_is_waiting(m, t))
+			t->naps.works_ns = time_ns;
 		t->entered_ns = time_ns;
 		t->graph_state = state;
 	}

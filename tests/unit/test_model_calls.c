@@ -607,7 +607,7 @@ static void the_loader_is_of_the_run(void **state)
 }
 
 /* The same of a processor: others had it for long, then
- * main looks at the clock there for a moment, or stays for long. */
+ * main looks at the clock there for a moment, or stays for long: the worker was ready before. */
 static void a_time_limit_takes_the_processor_by_chance(void **state)
 {
 	(void)state;
@@ -634,8 +634,9 @@ static void a_time_limit_takes_the_processor_by_chance(void **state)
 			.result = 0);
 		b.is_otherwise_in_replay = true;
 		end(&b, 9000002);
-		assert_float_equal(on_path(&b, "sleeping until a time limit"),
-			stays == 5000 ? 0 : 999950, 1e-6);
+		assert_float_equal(on_path(&b, "sleeping until a time limit"), 0, 1e-6);
+		assert_float_equal(on_path(&b, "waiting for a processor that prog had"),
+			stays == 5000 ? 0.0f : (float)(t + 1 - 60000), 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
 	}

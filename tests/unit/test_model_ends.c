@@ -124,17 +124,14 @@ static void who_ended_the_run(void **state)
 	static const struct {
 		int status, sender, want;
 	} row[] = {
-		{2, NO_SENDER, 2},
-		{9, NO_SENDER, 9},
+		{2, NO_SENDER, 2}, {9, NO_SENDER, 9},
 		{15 | 0x80, NO_SENDER, 15}, /* it left a core */
-		{15, MAIN, 15},        /* it tidied up before */
-		{15, ITS_CHILD, 0},
-		{15, ITS_CHILD_BEFORE, 15},
-		{11, NO_SENDER, 0}, /* its own fault */
-		{6, MAIN, 0},
-		{14, NO_SENDER, 0},        /* a timer */
-		{2 << 8, NO_SENDER, 0},    /* exit(2) */
-		{-1, NO_SENDER, 0},        /* not known */
+		{15, MAIN, 15},             /* it tidied up before */
+		{15, ITS_CHILD, 0}, {15, ITS_CHILD_BEFORE, 15},
+		{11, NO_SENDER, 0},               /* its own fault */
+		{6, MAIN, 0}, {14, NO_SENDER, 0}, /* a timer */
+		{2 << 8, NO_SENDER, 0},           /* exit(2) */
+		{-1, NO_SENDER, 0},               /* not known */
 	};
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(row); i++)
@@ -153,8 +150,8 @@ static void who_ended_the_run(void **state)
 				PUT(&b, 30, 1, sleep_begin, .duration_ns = 1000000000, .site = fn);
 			if (row[i].sender)
 				PUT(&b, row[i].sender == ITS_CHILD_BEFORE ? 40 : 60000,
-					row[i].sender == MAIN ? 1 : 2, signal_send,
-					.pid = 100, .number = row[i].status & 0x7f, .site = fn);
+					row[i].sender == MAIN ? 1 : 2, signal_send, .pid = 100,
+					.number = row[i].status & 0x7f, .site = fn);
 			PUT(&b, 60005, 2, process_end, .status = 9); /* the child is not the run */
 			PUT(&b, 60010, 1, process_end, .status = row[i].status);
 			end(&b, 60010000);
@@ -164,14 +161,14 @@ static void who_ended_the_run(void **state)
 }
 
 /*
- * The first thread is kept from its processor from 1000 to 1303 by one that a sleep (a post) had let
- * go on: at that time (before).
+ * The first thread is kept from its processor from 1000 to 1303 by one that a sleep (a post) let go
+ * on, just then or before. It has been at work for long, or only since after that.
  */
-static void who_ticks_meets_by_chance(void **state)
+static void who_ticks_is_met_by_chance(void **state)
 {
 	(void)state;
-	for (unsigned how = 0; how < 4; how++) {
-		const bool sleeps = how & 1, before = how & 2;
+	for (unsigned how = 0; how < 8; how++) {
+		const bool sleeps = how & 1, before = how & 2, waits = how & 4;
 		const uint64_t woken = before ? 980 : 1005;
 		struct bench b;
 		start(&b);
@@ -185,25 +182,32 @@ static void who_ticks_meets_by_chance(void **state)
 		PUT(&b, 21, 2, cpu_out, .processor = 0);
 		PUT(&b, 22, 1, cpu_in, .processor = 0);
 		PUT(&b, 970, 1, token_give, .object = sem, .n = 1, .site = main_fn);
-		if (before) {
+		if (before)
 			PUT(&b, 979, 2, cpu_in, .processor = 1);
+		if (before && sleeps)
 			PUT(&b, woken, 2, sleep_end);
+		else if (before)
+			PUT(&b, woken, 2, token_take, .object = sem, .n = 1, .site = fn);
+		if (waits) {
+			PUT(&b, 985, 1, sleep_begin, .duration_ns = 5, .site = main_fn);
+			PUT(&b, 990, 1, sleep_end);
 		}
 		PUT(&b, 1000, 1, cpu_out, .processor = 0, .preempted = 1);
 		if (!before)
 			PUT(&b, 1001, 2, cpu_in, .processor = 0);
-		if (!sleeps)
-			PUT(&b, 1005, 2, token_take, .object = sem, .n = 1, .site = fn);
-		else if (!before)
+		if (!before && sleeps)
 			PUT(&b, woken, 2, sleep_end);
+		else if (!before)
+			PUT(&b, woken, 2, token_take, .object = sem, .n = 1, .site = fn);
 		PUT(&b, 1300, 2, poll_begin, .n = 1, .site = fn);
 		PUT(&b, 1302, 2, cpu_out, .processor = 0);
 		PUT(&b, 1303, 1, cpu_in, .processor = 0);
 		b.is_otherwise_in_replay = true;
 		end(&b, 2000);
-		const bool by_chance = sleeps && !before;
-		assert_true((on_path(&b, "waiting for a processor that") > 300) == by_chance);
-		assert_true((on_path(&b, "sleeping") > 800) == (sleeps && before));
+		const bool there_first = waits && before;
+		assert_true((on_path(&b, "waiting for a processor that") > 300) ==
+			    (sleeps && !there_first));
+		assert_true((on_path(&b, "sleeping") > 800) == (sleeps && there_first));
 		finish(&b);
 	}
 }
@@ -409,7 +413,7 @@ int main(void)
 		cmocka_unit_test(the_last_signal_counts),
 		cmocka_unit_test(who_works_when_all_is_cut),
 		cmocka_unit_test(who_ended_the_run),
-		cmocka_unit_test(who_ticks_meets_by_chance),
+		cmocka_unit_test(who_ticks_is_met_by_chance),
 		cmocka_unit_test(who_cancels_ends_the_wait),
 		cmocka_unit_test(who_works_when_a_pipeline_is_cut),
 		cmocka_unit_test(a_vforks_child_is_no_start),

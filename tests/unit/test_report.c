@@ -916,63 +916,6 @@ static void replay_lacks_records(void **state)
 	assert_true(!best.no_interval && best.low < best.speedup && best.high > best.speedup);
 }
 
-/* A replay that is as far from the run as to be refuted has no say in the interval, either. */
-static void replay_is_refuted(void **state)
-{
-	(void)state;
-	struct report_whatif w = {.elapsed_ns = 100,
-		.base = {.recorded_ns = 100, .nr_variants = REPORT_VARIANTS}};
-	struct report_prediction p = {.by_path = true,
-		.speedup = 1.3,
-		.speedup_low = 1.2,
-		.speedup_high = 1.4,
-		.replay = {.made = true, .speedup = 3, .low = 0.1, .high = 24}};
-	for (int sign = -1; sign <= 1; sign += 2) {
-		w.base.own_error = sign * 0.49;
-		struct report_best best = report_best_of(&w, &p);
-		assert_true(best.low < 0.11 && best.high > 23);
-		w.base.own_error = sign * 0.51;
-		best = report_best_of(&w, &p);
-		assert_true(best.replay_share == 0 && best.speedup == 1.3);
-		assert_true(fabs(best.low - 1.2 / 1.284) < 1e-3);
-		assert_true(fabs(best.high - 1.4 * 1.284) < 1e-3);
-	}
-}
-
-/* Where replay stands still, the largest reduction with which it did not says the least; the
- * further that is from what was asked, the more the path counts. */
-static void replay_stands_still(void **state)
-{
-	static const struct {
-		double path, ray, reach, want;
-	} CASES[] = {
-		{1.69, 1.04, 1, 1.04},
-		{1.69, 1.04, 0.1, 1.6099},
-		{1.69, 1.04, 0.5, 1.3257},
-		{1.69, 1.04, 0, 1.69},
-		{1.2, 1.5, 0.5, 1.5}, /* less of it gains more than the path says */
-	};
-	(void)state;
-	struct report_whatif w = {.elapsed_ns = 100,
-		.base = {.recorded_ns = 100, .nr_variants = REPORT_VARIANTS}};
-	for (size_t i = 0; i < BASE_COUNT(CASES); i++) {
-		struct report_prediction p = {.by_path = true,
-			.less_work = true,
-			.speedup = CASES[i].path,
-			.speedup_low = CASES[i].path,
-			.speedup_high = CASES[i].path,
-			.replay = {.made = true,
-				.nr_stuck = 1,
-				.ray_speedup = CASES[i].ray,
-				.ray_reach = CASES[i].reach}};
-		struct report_best best = report_best_of(&w, &p);
-		assert_true(fabs(best.speedup - CASES[i].want) < 1e-3);
-		assert_true(fabs(best.replay_share - CASES[i].reach) < 1e-9);
-		assert_true(best.low < fmin(CASES[i].path, CASES[i].ray));
-		assert_true(best.high > fmax(CASES[i].path, CASES[i].ray) || CASES[i].ray > 1.4);
-	}
-}
-
 /* Of a place that is too long the name is cut, not its line; of one without a line, the end. */
 static void place_cell_keeps_the_line(void **state)
 {
@@ -1017,8 +960,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place_cell_keeps_the_line),
 		cmocka_unit_test(replay_lacks_records),
-		cmocka_unit_test(replay_stands_still),
-		cmocka_unit_test(replay_is_refuted),
 		cmocka_unit_test(opportunity_until_the_other_thread),
 		cmocka_unit_test(turns_in_a_lock),
 		cmocka_unit_test(one_has_nearly_all),

@@ -5,6 +5,8 @@
 #include "report/locks/locks.h"
 #include "report/private.h"
 
+#include <math.h>
+
 static struct report *parts_build(struct bench *b)
 {
 	struct report_run run = {.reader = b->reader, .trace_path = "a.lpt"};
@@ -284,6 +286,61 @@ static void numbers_that_are_none(void **state)
 	finish(&b);
 }
 
+/* A replay that is as far from the run as to be refuted has no say in the interval, either. */
+static void replay_is_refuted(void **state)
+{
+	(void)state;
+	struct report_whatif w = {
+		.elapsed_ns = 100, .base = {.recorded_ns = 100, .nr_variants = REPORT_VARIANTS}};
+	struct report_prediction p = {.by_path = true,
+		.speedup = 1.3,
+		.speedup_low = 1.2,
+		.speedup_high = 1.4,
+		.replay = {.made = true, .speedup = 3, .low = 0.1, .high = 24}};
+	for (int sign = -1; sign <= 1; sign += 2) {
+		w.base.own_error = sign * 0.49;
+		struct report_best best = report_best_of(&w, &p);
+		assert_true(best.low < 0.11 && best.high > 23);
+		w.base.own_error = sign * 0.51;
+		best = report_best_of(&w, &p);
+		assert_true(best.replay_share == 0 && best.speedup == 1.3);
+		assert_true(fabs(best.low - 1.2 / 1.284) < 1e-3);
+		assert_true(fabs(best.high - 1.4 * 1.284) < 1e-3);
+	}
+}
+
+/* Where replay stands still, the largest reduction with which it did not says the least; the
+ * further that is from what was asked, the more the path counts. */
+static void replay_stands_still(void **state)
+{
+	static const struct {
+		double path, ray, reach, want;
+	} CASES[] = {
+		{1.69, 1.04, 1, 1.04}, {1.69, 1.04, 0.1, 1.6099}, {1.69, 1.04, 0.5, 1.3257},
+		{1.69, 1.04, 0, 1.69},
+		{1.2, 1.5, 0.5, 1.5}, /* less of it gains more than the path says */
+	};
+	(void)state;
+	struct report_whatif w = {
+		.elapsed_ns = 100, .base = {.recorded_ns = 100, .nr_variants = REPORT_VARIANTS}};
+	for (size_t i = 0; i < BASE_COUNT(CASES); i++) {
+		struct report_prediction p = {.by_path = true,
+			.less_work = true,
+			.speedup = CASES[i].path,
+			.speedup_low = CASES[i].path,
+			.speedup_high = CASES[i].path,
+			.replay = {.made = true,
+				.nr_stuck = 1,
+				.ray_speedup = CASES[i].ray,
+				.ray_reach = CASES[i].reach}};
+		struct report_best best = report_best_of(&w, &p);
+		assert_true(fabs(best.speedup - CASES[i].want) < 1e-3);
+		assert_true(fabs(best.replay_share - CASES[i].reach) < 1e-9);
+		assert_true(best.low < fmin(CASES[i].path, CASES[i].ray));
+		assert_true(best.high > fmax(CASES[i].path, CASES[i].ray) || CASES[i].ray > 1.4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +351,8 @@ int main(void)
 		cmocka_unit_test(fits_the_terminal),
 		cmocka_unit_test(time_in_mpi),
 		cmocka_unit_test(numbers_that_are_none),
+		cmocka_unit_test(replay_stands_still),
+		cmocka_unit_test(replay_is_refuted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

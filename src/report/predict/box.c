@@ -92,8 +92,9 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 		return false;
 	if (box->from_outside) {
 		const char *name = sigabbrev_np(box->from_outside);
-		base_str_addf(s, "the run was ended from outside (SIG%s): faster code gets further "
-				"until then and does not shorten it",
+		base_str_addf(s,
+			"the run was ended from outside (SIG%s): faster code gets further "
+			"until then and does not shorten it",
 			name ? name : "?");
 		return true;
 	}
@@ -117,7 +118,8 @@ json_t *report_box_json(const struct report_box *box)
 {
 	if (box->fixed_ns <= 0)
 		return json_null();
-	return json_pack("{s:b, s:o, s:o, s:o, s:s, s:i}", "ends_run", (int)box->ends_run, "fixed_ns",
-		report_json_ns(box->fixed_ns), "after_ns", report_json_ns(box->after_ns), "signals",
-		report_json_u64(box->nr), "where", box->where, "from_outside", box->from_outside);
+	return json_pack("{s:b, s:o, s:o, s:o, s:s, s:i}", "ends_run", (int)box->ends_run,
+		"fixed_ns", report_json_ns(box->fixed_ns), "after_ns",
+		report_json_ns(box->after_ns), "signals", report_json_u64(box->nr), "where",
+		box->where, "from_outside", box->from_outside);
 }
