@@ -334,6 +334,17 @@ static void screen_gain(struct base_str *out, const struct report *r, const stru
 	struct base_str s = {0};
 	if (!p->predicted || b->none || b->speedup <= 0)
 		return;
+	if (b->throughput > 0) {
+		base_str_addf(&s, "%s: ", screen_halving(p));
+		report_speedup(&s, st, b->throughput);
+		base_str_addf(&s,
+			" the work in the same time (%.2f to %.2f). A signal ends the run, however "
+			"fast it is.",
+			b->throughput_low, b->throughput_high);
+		report_wrap(out, st, "", 0, base_str_text(&s));
+		base_str_fini(&s);
+		return;
+	}
 	if (b->speedup < NOTHING) {
 		base_str_addf(&s, "%s would gain nothing (", screen_halving(p));
 		report_speedup(&s, st, b->speedup);

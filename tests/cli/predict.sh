@@ -145,6 +145,7 @@ test_predict_ended_from_outside() {
 	is_json out '.result.box.from_outside == 15 and (.result.scenarios[0].best | .predicted_speedup < 1.05 and .throughput > 1.3)'
 	expect 0 longpole report ended.lpt
 	grep -q 'the run was ended from outside (SIGTERM)' out || fail 'the report does not say that the run was ended'
+	grep -q 'the work in the same time' out || fail 'the report does not say what a change does instead'
 }
 
 test_predict_same_answers() {
