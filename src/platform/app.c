@@ -109,10 +109,10 @@ static bool issue_copies(
 		t->chunk = platform_smaller(t->n, platform_net_mss(e));
 		WORK(s, m, issue_copy,
 			platform_cost(s, platform_parameters_at(e)->engine_issue_ns));
-		RESERVE(s, m, &y->copy_ring, 1);
-		y->copy_bytes[(y->copy_first + y->copy_nr++) %
+		RESERVE(s, m, &y->copy.ring, 1);
+		y->copy.bytes[(y->copy.first + y->copy.nr++) %
 			      (size_t)platform_parameters_at(e)->engine_descriptors] = t->chunk;
-		platform_put_reserved(s, m, &y->copy_ring, 1, NULL);
+		platform_put_reserved(s, m, &y->copy.ring, 1, NULL);
 		t->n -= t->chunk;
 		t->copies++;
 	}
@@ -140,7 +140,7 @@ static bool finish_copies(
 	struct platform_end *e = t->end;
 	PLATFORM_BEGIN(m, 1);
 	if (t->copies) {
-		TAKE(s, m, &e->system->copy_done, t->copies);
+		TAKE(s, m, &e->system->copy.done, t->copies);
 		t->copies = 0;
 		WORK(s, m, finish_copy,
 			platform_cost(s, platform_parameters_at(e)->engine_finish_ns));
@@ -154,10 +154,10 @@ static bool engine(struct platform_sim *s, struct platform_machine *m)
 	const struct platform_system_parameters *p = &y->config->p;
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE(s, m, &y->copy_ring, 1);
-		m->count = y->copy_bytes[y->copy_first];
-		y->copy_first = (y->copy_first + 1) % (size_t)p->engine_descriptors;
-		y->copy_nr--;
+		TAKE(s, m, &y->copy.ring, 1);
+		m->count = y->copy.bytes[y->copy.first];
+		y->copy.first = (y->copy.first + 1) % (size_t)p->engine_descriptors;
+		y->copy.nr--;
 		if (p->copy_engine < 2) { /* both over the I/O bus: read, then write */
 			TAKE(s, m, &y->bus, 1);
 			WORK(s, m, engine_copy, platform_bus_ns(y, m->count));
@@ -168,7 +168,7 @@ static bool engine(struct platform_sim *s, struct platform_machine *m)
 		} else {
 			WORK(s, m, engine_copy, 2 * platform_bytes_ns(m->count, p->engine_gbps));
 		}
-		platform_give(s, m, &y->copy_done, 1);
+		platform_give(s, m, &y->copy.done, 1);
 	}
 	PLATFORM_END(m);
 }
@@ -179,12 +179,12 @@ void platform_engine_init(struct platform_sim *s, struct platform_system *y)
 	size_t nr = (size_t)p->engine_descriptors;
 	if (p->copy_engine < 1)
 		return;
-	y->copy_bytes = platform_sim_alloc(s, nr * sizeof *y->copy_bytes);
-	if (!y->copy_bytes)
+	y->copy.bytes = platform_sim_alloc(s, nr * sizeof *y->copy.bytes);
+	if (!y->copy.bytes)
 		return;
-	platform_queue_init(s, &y->copy_ring, y->name, "copy ring", 0, nr, 0);
-	platform_queue_init(s, &y->copy_done, y->name, "copies done", 0, 0, 0);
-	platform_part_start(s, y, &y->engine, "copy engine", engine);
+	platform_queue_init(s, &y->copy.ring, y->name, "copy ring", 0, nr, 0);
+	platform_queue_init(s, &y->copy.done, y->name, "copies done", 0, 0, 0);
+	platform_part_start(s, y, &y->copy.engine, "copy engine", engine);
 }
 
 /* A read takes what there is, up to its size; with read_all it takes until it has that. */

@@ -193,7 +193,7 @@ static void build_fini(struct platform *p)
 {
 	for (size_t i = 0; i < 2 && p->system; i++) {
 		struct platform_system *y = &p->system[i];
-		struct platform_queue *q[] = {&y->qdisc, &y->tx_fifo, &y->rx_fifo, &y->rx_ring};
+		struct platform_queue *q[] = {&y->qdisc, &y->tx.fifo, &y->rx.fifo, &y->rx.ring};
 		platform_link_fini(y);
 		for (size_t k = 0; k < BASE_COUNT(q); k++)
 			platform_queue_fini(q[k]);

@@ -41,29 +41,33 @@ struct platform_system {
 
 	/* sending, in a packet's order; what is counted only has its packets in the list */
 	struct platform_queue qdisc; /* items */
-	struct platform_queue tx_free, tx_ring, tx_cache, tx_fifo, tx_done, tx_clean, tx_pending;
-	struct platform_packets ring_packets, done_packets;
-	struct platform_part tx_fetch, tx_dma, tx_line, tx_write_back, tx_timer;
+	struct {
+		struct platform_queue free, ring, cache, fifo, done, clean, pending;
+		struct platform_packets ring_packets, done_packets;
+		struct platform_part fetch, dma, line, write_back, timer;
+		uint64_t nr_to_write_back,
+			nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
+	} tx;
 	struct platform_slot *slot, *free_slot, *last_free_slot;
 	uint64_t nr_slots;
-	uint64_t nr_to_write_back,
-		nr_charged; /* nr_charged: datagrams' packets that are not cleaned */
 	bool driver_busy;
 
-	/* receiving */
-	struct platform_queue rx_fifo, rx_free, rx_cache, rx_done, rx_ring;
-	struct platform_packets landed_packets;
-	struct platform_part rx_fetch, rx_dma, rx_write_back;
-	struct platform_queue irq;
-	bool irq_raised, polling;
-	uint64_t nr_polled, next_irq_ns;
-	struct platform_packet *received; /* what the interrupt works on */
+	struct { /* receiving */
+		struct platform_queue fifo, free, cache, done, ring;
+		struct platform_packets landed_packets;
+		struct platform_part fetch, dma, write_back;
+		struct platform_queue irq;
+		bool irq_raised, polling;
+		uint64_t nr_polled, next_irq_ns;
+		struct platform_packet *received; /* what the interrupt works on */
+	} rx;
 
-	/* copy engine, disk */
-	struct platform_queue copy_ring, copy_done;
-	uint64_t *copy_bytes; /* of the jobs in the ring */
-	size_t copy_first, copy_nr;
-	struct platform_part engine;
+	struct { /* copy engine */
+		struct platform_queue ring, done;
+		uint64_t *bytes; /* of the jobs in the ring */
+		size_t first, nr;
+		struct platform_part engine;
+	} copy;
 	struct platform_queue disk_queue, disk_done;
 	struct platform_part disk;
 
@@ -92,11 +96,12 @@ struct platform_end {
 	uint64_t written_bytes, in_hand_bytes, packet_bytes, dropped_bytes, read_bytes;
 	uint64_t just_read;                   /* by the receiver, for the window */
 	uint64_t assembling, assembled_bytes; /* UDP: of the datagram that is being put together */
-	/* web server's view: see web.c */
-	bool is_ready, waits_for_space;
-	uint64_t response_left;             /* of the file that is being sent */
-	uint64_t request_bytes, file_bytes; /* what the client wants next */
-	struct platform_queue *ready;       /* where readiness is told; NULL: nobody asks */
+	struct {                              /* web server's view: see web.c */
+		bool is_ready, waits_for_space;
+		uint64_t response_left;             /* of the file that is being sent */
+		uint64_t request_bytes, file_bytes; /* what the client wants next */
+		struct platform_queue *ready;       /* where readiness is told; NULL: nobody asks */
+	} web;
 };
 
 /* ---- nic.c, link.c --------------------------------------------------------------------------- */

@@ -34,10 +34,10 @@ static bool propagate(struct platform_sim *s, struct platform_machine *m)
 		if (platform_chance(s, y->link->p.loss_percent)) {
 			platform_net_lose(s, m, y->peer, p);
 		} else if (y->link->p.flow_control > 0 ||
-			   platform_has_space(&y->peer->rx_fifo, platform_packet_frame_bytes(p))) {
-			PUT(s, m, &y->peer->rx_fifo, platform_packet_frame_bytes(p), p);
+			   platform_has_space(&y->peer->rx.fifo, platform_packet_frame_bytes(p))) {
+			PUT(s, m, &y->peer->rx.fifo, platform_packet_frame_bytes(p), p);
 		} else {
-			y->peer->rx_fifo.nr_dropped++;
+			y->peer->rx.fifo.nr_dropped++;
 			platform_net_lose(s, m, y->peer, p);
 		}
 		link_free_slot(y, slot);

@@ -80,8 +80,8 @@ static bool net_hand_over(
 {
 	PLATFORM_BEGIN(m, 5);
 	WORK(s, m, driver_send, platform_cost(s, net_parameters(y)->driver_send_ns));
-	platform_packets_add(&y->ring_packets, m->sending);
-	platform_give(s, m, &y->tx_ring, 1);
+	platform_packets_add(&y->tx.ring_packets, m->sending);
+	platform_give(s, m, &y->tx.ring, 1);
 	PLATFORM_END(m);
 }
 
@@ -92,7 +92,7 @@ static bool transmit(struct platform_sim *s, struct platform_machine *m, struct 
 {
 	PLATFORM_BEGIN(m, 4);
 	WORK(s, m, ip_send, platform_cost(s, net_parameters(y)->ip_send_ns));
-	if (!y->qdisc.held && !y->driver_busy && platform_try_take(s, m, &y->tx_free, 1)) {
+	if (!y->qdisc.held && !y->driver_busy && platform_try_take(s, m, &y->tx.free, 1)) {
 		CALL(m, net_hand_over(s, m, y));
 	} else if (platform_has_space(&y->qdisc, 1)) {
 		platform_give_item(s, m, &y->qdisc, 1, m->sending);
@@ -112,17 +112,17 @@ static bool driver(struct platform_sim *s, struct platform_machine *m)
 		TAKE_ITEM(s, m, &y->qdisc);
 		m->sending = m->packet;
 		y->driver_busy = true;
-		if (y->tx_clean.units)
+		if (y->tx.clean.units)
 			platform_nic_delay_interrupt(s, m, y);
-		TAKE_SOME(s, m, &y->tx_free, 1, 1, &y->softirq);
+		TAKE_SOME(s, m, &y->tx.free, 1, 1, &y->softirq);
 		begin_interrupt(s, m, y);
 		for (;;) {
 			platform_serve(s, m, m->sending->connection);
 			CALL(m, net_hand_over(s, m, y));
-			if (!y->tx_free.units || !platform_try_take_item(s, m, &y->qdisc))
+			if (!y->tx.free.units || !platform_try_take_item(s, m, &y->qdisc))
 				break;
 			m->sending = m->packet;
-			platform_try_take(s, m, &y->tx_free, 1);
+			platform_try_take(s, m, &y->tx.free, 1);
 		}
 		y->driver_busy = false;
 		end_interrupt(s, m, y);
@@ -350,7 +350,7 @@ static void on_ack(struct platform_sim *s, struct platform_machine *m, struct pl
 		platform_try_take(s, m, &e->sndbuf, acked);
 	update_window(s, m, e);
 	arm_timer(s, m, e);
-	if (acked && e->waits_for_space)
+	if (acked && e->web.waits_for_space)
 		platform_web_ready(s, m, e);
 }
 
@@ -493,7 +493,7 @@ static bool receive_segment(
 	ack = platform_tcp_on_data(&e->tcp, p->seq, p->payload_bytes, &fresh);
 	if (fresh)
 		platform_give(s, m, &e->rcvbuf, fresh);
-	if (fresh && e->ready)
+	if (fresh && e->web.ready)
 		platform_web_ready(s, m, e);
 	if (ack == PLATFORM_TCP_ACK_NOW) {
 		CALL(m, platform_net_send_ack(s, m, e));
@@ -546,14 +546,14 @@ static bool ack_timer(struct platform_sim *s, struct platform_machine *m)
 static bool net_clean(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 1);
-	if (y->tx_clean.units) {
-		m->count = platform_try_take(s, m, &y->tx_clean, y->tx_clean.units);
+	if (y->tx.clean.units) {
+		m->count = platform_try_take(s, m, &y->tx.clean, y->tx.clean.units);
 		WORK(s, m, driver_clean,
 			platform_cost(s, net_parameters(y)->driver_clean_ns * (double)m->count));
-		platform_give(s, m, &y->tx_free, m->count);
+		platform_give(s, m, &y->tx.free, m->count);
 		for (; m->count; m->count--) {
-			struct platform_packet *p = platform_packets_remove(&y->done_packets);
-			y->nr_charged -= p->charged_bytes != 0;
+			struct platform_packet *p = platform_packets_remove(&y->tx.done_packets);
+			y->tx.nr_charged -= p->charged_bytes != 0;
 			if (p->charged_bytes)
 				platform_try_take(s, m, &p->from->sndbuf, p->charged_bytes);
 			platform_packet_free(s, p);
@@ -568,32 +568,32 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 	const struct platform_system_parameters *p = net_parameters(y);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_LATE(s, m, &y->irq, 1, y->next_irq_ns);
+		TAKE_LATE(s, m, &y->rx.irq, 1, y->rx.next_irq_ns);
 		TAKE(s, m, &y->softirq, 1);
-		y->next_irq_ns = s->now_ns + (uint64_t)(p->irq_moderation_us * 1000);
-		y->polling = true;
-		y->irq_raised = false;
+		y->rx.next_irq_ns = s->now_ns + (uint64_t)(p->irq_moderation_us * 1000);
+		y->rx.polling = true;
+		y->rx.irq_raised = false;
 		begin_interrupt(s, m, y);
 		WORK(s, m, irq_handler, platform_cost(s, p->irq_handler_ns));
 		do {
 			CALL(m, net_clean(s, m, y));
-			for (y->nr_polled = 0; y->nr_polled < (uint64_t)p->poll_packets;
-				y->nr_polled++) {
-				if (!platform_try_take_item(s, m, &y->rx_ring))
+			for (y->rx.nr_polled = 0; y->rx.nr_polled < (uint64_t)p->poll_packets;
+				y->rx.nr_polled++) {
+				if (!platform_try_take_item(s, m, &y->rx.ring))
 					break;
-				y->received = m->packet;
-				platform_serve(s, m, y->received->connection);
+				y->rx.received = m->packet;
+				platform_serve(s, m, y->rx.received->connection);
 				WORK(s, m, driver_receive, platform_cost(s, p->driver_receive_ns));
-				platform_give(s, m, &y->rx_free, 1);
+				platform_give(s, m, &y->rx.free, 1);
 				WORK(s, m, ip_receive, platform_cost(s, p->ip_receive_ns));
-				if (y->received->to->is_udp)
-					CALL(m, receive_datagram(s, m, y->received));
+				if (y->rx.received->to->is_udp)
+					CALL(m, receive_datagram(s, m, y->rx.received));
 				else
-					CALL(m, receive_segment(s, m, y->received));
-				platform_packet_free(s, y->received);
+					CALL(m, receive_segment(s, m, y->rx.received));
+				platform_packet_free(s, y->rx.received);
 			}
-		} while (y->tx_clean.units || y->rx_ring.units);
-		y->polling = false;
+		} while (y->tx.clean.units || y->rx.ring.units);
+		y->rx.polling = false;
 		end_interrupt(s, m, y);
 	}
 	PLATFORM_END(m);

@@ -46,24 +46,24 @@ static uint64_t fetch_batch(const struct platform_system *y)
 static void raise_interrupt(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
-	if (y->irq_raised || y->polling)
+	if (y->rx.irq_raised || y->rx.polling)
 		return;
-	y->irq_raised = true;
-	platform_give(s, m, &y->irq, 1);
+	y->rx.irq_raised = true;
+	platform_give(s, m, &y->rx.irq, 1);
 }
 
 /* TCP's descriptors wait for the next interrupt: each segment is acknowledged, and that is one. But
  * somebody may wait for a datagram's buffer, and packets for descriptors. */
 static bool needs_cleaning(const struct platform_system *y)
 {
-	return y->nr_charged || (y->driver_busy && !y->tx_free.units);
+	return y->tx.nr_charged || (y->driver_busy && !y->tx.free.units);
 }
 
 void platform_nic_delay_interrupt(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
-	if (y->tx_pending.waiting && needs_cleaning(y)) /* and the timer stands still */
-		platform_give(s, m, &y->tx_pending, 1);
+	if (y->tx.pending.waiting && needs_cleaning(y)) /* and the timer stands still */
+		platform_give(s, m, &y->tx.pending, 1);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -73,12 +73,12 @@ static bool tx_fetch(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_SOME(s, m, &y->tx_ring, 1, fetch_batch(y), NULL);
+		TAKE_SOME(s, m, &y->tx.ring, 1, fetch_batch(y), NULL);
 		m->count = m->taken;
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, fetch_descriptors, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
-		PUT(s, m, &y->tx_cache, m->count, NULL);
+		PUT(s, m, &y->tx.cache, m->count, NULL);
 	}
 	PLATFORM_END(m);
 }
@@ -89,10 +89,10 @@ static bool tx_dma(struct platform_sim *s, struct platform_machine *m)
 	struct platform_packet *p = m->sending;
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE(s, m, &y->tx_cache, 1);
-		p = m->sending = platform_packets_remove(&y->ring_packets);
+		TAKE(s, m, &y->tx.cache, 1);
+		p = m->sending = platform_packets_remove(&y->tx.ring_packets);
 		platform_serve(s, m, p->connection);
-		RESERVE(s, m, &y->tx_fifo, platform_packet_frame_bytes(p));
+		RESERVE(s, m, &y->tx.fifo, platform_packet_frame_bytes(p));
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, dma_packet, platform_bus_ns(y, platform_packet_frame_bytes(p)));
 		platform_give(s, m, &y->bus, 1);
@@ -100,15 +100,15 @@ static bool tx_dma(struct platform_sim *s, struct platform_machine *m)
 		if (!receipt)
 			return true;
 		*receipt = *p;
-		y->nr_charged += p->charged_bytes != 0;
-		platform_packets_add(&y->done_packets, receipt);
-		platform_put_reserved(s, m, &y->tx_fifo, platform_packet_frame_bytes(p), p);
-		y->nr_to_write_back++;
+		y->tx.nr_charged += p->charged_bytes != 0;
+		platform_packets_add(&y->tx.done_packets, receipt);
+		platform_put_reserved(s, m, &y->tx.fifo, platform_packet_frame_bytes(p), p);
+		y->tx.nr_to_write_back++;
 		/* Written back together, but not later than when there is nothing more to do. */
-		if (y->nr_to_write_back < batch(y) && (y->tx_cache.units || y->tx_ring.units))
+		if (y->tx.nr_to_write_back < batch(y) && (y->tx.cache.units || y->tx.ring.units))
 			continue;
-		platform_give(s, m, &y->tx_done, y->nr_to_write_back);
-		y->nr_to_write_back = 0;
+		platform_give(s, m, &y->tx.done, y->tx.nr_to_write_back);
+		y->tx.nr_to_write_back = 0;
 	}
 	PLATFORM_END(m);
 }
@@ -119,7 +119,7 @@ static bool tx_line(struct platform_sim *s, struct platform_machine *m)
 	struct platform_packet *p;
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_ITEM(s, m, &y->tx_fifo);
+		TAKE_ITEM(s, m, &y->tx.fifo);
 		p = m->sending = m->packet;
 		platform_serve(s, m, p->connection);
 		y->sent_payload_bytes += p->payload_bytes;
@@ -138,12 +138,12 @@ static bool tx_write_back(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_SOME(s, m, &y->tx_done, 1, batch(y), NULL);
+		TAKE_SOME(s, m, &y->tx.done, 1, batch(y), NULL);
 		m->count = m->taken;
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, write_back, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
-		platform_give(s, m, &y->tx_clean, m->count);
+		platform_give(s, m, &y->tx.clean, m->count);
 		platform_nic_delay_interrupt(s, m, y);
 	}
 	PLATFORM_END(m);
@@ -155,9 +155,9 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_LATE(s, m, &y->tx_pending, 1,
+		TAKE_LATE(s, m, &y->tx.pending, 1,
 			s->now_ns + (uint64_t)(nic_parameters(y)->tx_irq_delay_us * 1000));
-		if (y->tx_clean.units && needs_cleaning(y))
+		if (y->tx.clean.units && needs_cleaning(y))
 			raise_interrupt(s, m, y);
 	}
 	PLATFORM_END(m);
@@ -170,12 +170,12 @@ static bool rx_fetch(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_SOME(s, m, &y->rx_free, 1, fetch_batch(y), NULL);
+		TAKE_SOME(s, m, &y->rx.free, 1, fetch_batch(y), NULL);
 		m->count = m->taken;
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, fetch_descriptors, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
-		PUT(s, m, &y->rx_cache, m->count, NULL);
+		PUT(s, m, &y->rx.cache, m->count, NULL);
 	}
 	PLATFORM_END(m);
 }
@@ -185,15 +185,15 @@ static bool rx_dma(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_ITEM(s, m, &y->rx_fifo);
+		TAKE_ITEM(s, m, &y->rx.fifo);
 		m->sending = m->packet;
 		platform_serve(s, m, m->sending->connection);
-		TAKE(s, m, &y->rx_cache, 1);
+		TAKE(s, m, &y->rx.cache, 1);
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, dma_packet, platform_bus_ns(y, platform_packet_frame_bytes(m->sending)));
 		platform_give(s, m, &y->bus, 1);
-		platform_packets_add(&y->landed_packets, m->sending);
-		platform_give(s, m, &y->rx_done, 1);
+		platform_packets_add(&y->rx.landed_packets, m->sending);
+		platform_give(s, m, &y->rx.done, 1);
 	}
 	PLATFORM_END(m);
 }
@@ -203,14 +203,14 @@ static bool rx_write_back(struct platform_sim *s, struct platform_machine *m)
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_SOME(s, m, &y->rx_done, 1, batch(y), NULL);
+		TAKE_SOME(s, m, &y->rx.done, 1, batch(y), NULL);
 		m->count = m->taken;
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, write_back, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
 		for (; m->count; m->count--)
-			platform_give_item(
-				s, m, &y->rx_ring, 1, platform_packets_remove(&y->landed_packets));
+			platform_give_item(s, m, &y->rx.ring, 1,
+				platform_packets_remove(&y->rx.landed_packets));
 		raise_interrupt(s, m, y);
 	}
 	PLATFORM_END(m);
@@ -239,31 +239,31 @@ void platform_nic_init(struct platform_sim *s, struct platform_system *y)
 {
 	const struct platform_system_parameters *p = nic_parameters(y);
 	nic_add_queue(s, y, &y->bus, "bus", 1, LONGPOLE_POOL);
-	nic_add_queue(s, y, &y->tx_free, "send descriptors", p->tx_descriptors, LONGPOLE_POOL);
-	nic_add_queue(s, y, &y->tx_ring, "send ring", p->tx_descriptors, 0);
-	nic_add_queue(s, y, &y->tx_cache, "send descriptor cache", p->descriptor_cache, 0);
-	nic_add_queue(s, y, &y->tx_fifo, "send fifo", p->tx_fifo_bytes, 0);
-	nic_add_queue(s, y, &y->tx_done, "sent", 0, 0);
-	nic_add_queue(s, y, &y->tx_clean, "written back", 0, 0);
-	nic_add_queue(s, y, &y->tx_pending, "delayed interrupt", 0, 0);
-	nic_add_queue(s, y, &y->rx_fifo, "receive fifo", p->rx_fifo_bytes, 0);
-	nic_add_queue(s, y, &y->rx_free, "receive descriptors", p->rx_descriptors, LONGPOLE_POOL);
-	nic_add_queue(s, y, &y->rx_cache, "receive descriptor cache", p->descriptor_cache, 0);
-	nic_add_queue(s, y, &y->rx_done, "landed", 0, 0);
-	nic_add_queue(s, y, &y->rx_ring, "receive ring", p->rx_descriptors, 0);
-	nic_add_queue(s, y, &y->irq, "interrupt", 0, 0);
-	y->tx_fifo.has_items = y->rx_fifo.has_items = y->rx_ring.has_items = true;
+	nic_add_queue(s, y, &y->tx.free, "send descriptors", p->tx_descriptors, LONGPOLE_POOL);
+	nic_add_queue(s, y, &y->tx.ring, "send ring", p->tx_descriptors, 0);
+	nic_add_queue(s, y, &y->tx.cache, "send descriptor cache", p->descriptor_cache, 0);
+	nic_add_queue(s, y, &y->tx.fifo, "send fifo", p->tx_fifo_bytes, 0);
+	nic_add_queue(s, y, &y->tx.done, "sent", 0, 0);
+	nic_add_queue(s, y, &y->tx.clean, "written back", 0, 0);
+	nic_add_queue(s, y, &y->tx.pending, "delayed interrupt", 0, 0);
+	nic_add_queue(s, y, &y->rx.fifo, "receive fifo", p->rx_fifo_bytes, 0);
+	nic_add_queue(s, y, &y->rx.free, "receive descriptors", p->rx_descriptors, LONGPOLE_POOL);
+	nic_add_queue(s, y, &y->rx.cache, "receive descriptor cache", p->descriptor_cache, 0);
+	nic_add_queue(s, y, &y->rx.done, "landed", 0, 0);
+	nic_add_queue(s, y, &y->rx.ring, "receive ring", p->rx_descriptors, 0);
+	nic_add_queue(s, y, &y->rx.irq, "interrupt", 0, 0);
+	y->tx.fifo.has_items = y->rx.fifo.has_items = y->rx.ring.has_items = true;
 
-	platform_part_start(s, y, &y->tx_fetch, "send fetch", tx_fetch);
-	platform_part_start(s, y, &y->tx_dma, "send dma", tx_dma);
-	platform_part_start(s, y, &y->tx_line, "line", tx_line);
-	platform_part_start(s, y, &y->tx_write_back, "send write back", tx_write_back);
-	platform_part_start(s, y, &y->tx_timer, "interrupt timer", tx_timer);
-	platform_part_start(s, y, &y->rx_fetch, "receive fetch", rx_fetch);
-	platform_part_start(s, y, &y->rx_dma, "receive dma", rx_dma);
-	platform_part_start(s, y, &y->rx_write_back, "receive write back", rx_write_back);
+	platform_part_start(s, y, &y->tx.fetch, "send fetch", tx_fetch);
+	platform_part_start(s, y, &y->tx.dma, "send dma", tx_dma);
+	platform_part_start(s, y, &y->tx.line, "line", tx_line);
+	platform_part_start(s, y, &y->tx.write_back, "send write back", tx_write_back);
+	platform_part_start(s, y, &y->tx.timer, "interrupt timer", tx_timer);
+	platform_part_start(s, y, &y->rx.fetch, "receive fetch", rx_fetch);
+	platform_part_start(s, y, &y->rx.dma, "receive dma", rx_dma);
+	platform_part_start(s, y, &y->rx.write_back, "receive write back", rx_write_back);
 
-	platform_queue_fill(s, &y->bus, &y->tx_fetch.machine, 1);
-	platform_queue_fill(s, &y->tx_free, &y->tx_write_back.machine, (uint64_t)p->tx_descriptors);
-	platform_queue_fill(s, &y->rx_free, &y->rx_write_back.machine, (uint64_t)p->rx_descriptors);
+	platform_queue_fill(s, &y->bus, &y->tx.fetch.machine, 1);
+	platform_queue_fill(s, &y->tx.free, &y->tx.write_back.machine, (uint64_t)p->tx_descriptors);
+	platform_queue_fill(s, &y->rx.free, &y->rx.write_back.machine, (uint64_t)p->rx_descriptors);
 }

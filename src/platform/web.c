@@ -18,17 +18,18 @@ static bool web_is_writable(const struct platform_end *e)
 
 void platform_web_ready(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
 {
-	bool readable =
-		!e->response_left && e->request_bytes && e->rcvbuf.units >= e->request_bytes;
-	if (!e->ready || e->is_ready || !(readable || (e->waits_for_space && web_is_writable(e))))
+	bool readable = !e->web.response_left && e->web.request_bytes &&
+			e->rcvbuf.units >= e->web.request_bytes;
+	if (!e->web.ready || e->web.is_ready ||
+		!(readable || (e->web.waits_for_space && web_is_writable(e))))
 		return;
 	struct platform_packet *p = platform_packet_new(s);
 	if (!p)
 		return;
 	p->to = e;
-	e->is_ready = true;
-	e->waits_for_space = false;
-	platform_give_item(s, m, e->ready, 1, p);
+	e->web.is_ready = true;
+	e->web.waits_for_space = false;
+	platform_give_item(s, m, e->web.ready, 1, p);
 }
 
 /* ---- disk ------------------------------------------------------------------------------------ */
@@ -62,14 +63,14 @@ static bool send_file(struct platform_sim *s, struct platform_machine *m, struct
 {
 	struct platform_end *e = t->end;
 	PLATFORM_BEGIN(m, 1);
-	while (e->response_left) {
-		t->n = platform_smaller(e->response_left, platform_net_mss(e));
+	while (e->web.response_left) {
+		t->n = platform_smaller(e->web.response_left, platform_net_mss(e));
 		if (!platform_has_space(&e->sndbuf, t->n)) {
-			e->waits_for_space = true;
+			e->web.waits_for_space = true;
 			break;
 		}
 		platform_give(s, m, &e->sndbuf, t->n);
-		e->response_left -= t->n;
+		e->web.response_left -= t->n;
 		COPY(s, m, e, send_file, t->n);
 		CALL(m, platform_net_push(s, m, e, (uint32_t)t->n));
 	}
@@ -94,12 +95,12 @@ static bool server(struct platform_sim *s, struct platform_machine *m)
 		platform_packet_free(s, m->packet);
 		platform_serve(s, m, e->connection);
 		WORK(s, m, epoll, platform_cost(s, p->epoll_ns));
-		e->is_ready = false;
-		if (!e->response_left) {
-			platform_try_take(s, m, &e->rcvbuf, e->request_bytes);
+		e->web.is_ready = false;
+		if (!e->web.response_left) {
+			platform_try_take(s, m, &e->rcvbuf, e->web.request_bytes);
 			e->read_bytes += m->taken;
 			platform_tcp_on_read(&e->tcp, m->taken);
-			e->response_left = e->file_bytes;
+			e->web.response_left = e->web.file_bytes;
 			WORK(s, m, parse_request, platform_cost(s, p->parse_ns));
 			if (y->config->p.disk_access_us > 0) {
 				platform_give(s, m, &y->disk_queue, 1);
@@ -137,8 +138,8 @@ static bool client(struct platform_sim *s, struct platform_machine *m)
 			WORK(s, m, think, (uint64_t)(p->think_us * 1000));
 		t->call_left = platform_smaller(t->left, next_file_bytes(t, t->chunk));
 		t->nr_requests++;
-		e->peer->file_bytes = t->call_left;
-		e->peer->request_bytes = (uint64_t)p->request_bytes;
+		e->peer->web.file_bytes = t->call_left;
+		e->peer->web.request_bytes = (uint64_t)p->request_bytes;
 		TAKE(s, m, processors, 1);
 		SYSTEM_CALL(s, m, e);
 		PUT_THEN(s, m, &e->sndbuf, (uint64_t)p->request_bytes, NULL, processors);
@@ -187,7 +188,7 @@ void platform_web_init(struct platform_sim *s, struct platform_app *a)
 		t->end = &a->client[i];
 		t->left = (uint64_t)a->config->p.transfer_bytes;
 		t->chunk = s->random; /* of the seed, before anybody has drawn */
-		a->server[i].ready = &a->ready[i % nr_processes];
+		a->server[i].web.ready = &a->ready[i % nr_processes];
 		platform_thread_start(s, t, a->from, "web client", t->end->connection, client);
 	}
 }

@@ -600,9 +600,10 @@ static enum base_status cdat_init(struct memory_cdat *c, struct base_err *err)
 	c->unit = base_alloc(c->nr_units * sizeof *c->unit);
 	c->processor_of = base_alloc((c->nr_threads + 1) * sizeof *c->processor_of);
 	c->bits = base_alloc((c->nr_processors + 63) / 64 * sizeof *c->bits);
-	c->run = base_alloc((c->nr_threads + 1) * sizeof *c->run);
-	c->turn = base_alloc((c->nr_threads + 1) * sizeof *c->turn);
-	if (!c->processor || !c->unit || !c->processor_of || !c->bits || !c->run || !c->turn)
+	c->runs.run = base_alloc((c->nr_threads + 1) * sizeof *c->runs.run);
+	c->runs.turn = base_alloc((c->nr_threads + 1) * sizeof *c->runs.turn);
+	if (!c->processor || !c->unit || !c->processor_of || !c->bits || !c->runs.run ||
+		!c->runs.turn)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the machine");
 	enum base_status s = phase_init(&c->result.total, c->nr_processors, err);
 	if (s == BASE_OK)
@@ -659,9 +660,9 @@ struct memory_cdat *memory_cdat_free(struct memory_cdat *c)
 	base_free(c->unit);
 	base_free(c->processor_of);
 	base_free(c->bits);
-	base_free(c->run);
-	base_free(c->part);
-	base_free(c->turn);
+	base_free(c->runs.run);
+	base_free(c->runs.part);
+	base_free(c->runs.turn);
 	base_free(c);
 	return NULL;
 }

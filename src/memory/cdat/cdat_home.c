@@ -9,18 +9,18 @@ static enum base_status cdat_home_add_usage(
 	struct memory_cdat *c, const struct memory_ciat_page *one)
 {
 	uint64_t index, page = one->page * MEMORY_CIAT_PAGE_BYTES >> c->page_shift;
-	if (base_map_get(&c->usage_of, 0, page, &index)) {
-		struct memory_ciat_page *u = &c->usage[index];
+	if (base_map_get(&c->usage.of, 0, page, &index)) {
+		struct memory_ciat_page *u = &c->usage.page[index];
 		u->code_bytes += one->code_bytes;
 		u->owner = u->owner == one->owner ? u->owner : -1;
 		return BASE_OK;
 	}
-	enum base_status s =
-		base_grow(&c->usage, &c->usage_capacity, c->nr_usage + 1, sizeof *c->usage);
+	enum base_status s = base_grow(
+		&c->usage.page, &c->usage.capacity, c->usage.nr + 1, sizeof *c->usage.page);
 	if (s == BASE_OK)
-		s = base_map_put(&c->usage_of, 0, page, c->nr_usage);
+		s = base_map_put(&c->usage.of, 0, page, c->usage.nr);
 	if (s == BASE_OK)
-		c->usage[c->nr_usage++] = *one;
+		c->usage.page[c->usage.nr++] = *one;
 	return s;
 }
 
@@ -46,12 +46,12 @@ void memory_cdat_homes_fini(struct memory_cdat *c)
 	if (c->chunks)
 		base_arena_free(c->chunks);
 	base_free(c->top);
-	base_free(c->replica_chunk);
-	base_free(c->home);
-	base_map_fini(&c->replica);
-	base_map_fini(&c->home_of);
-	base_map_fini(&c->usage_of);
-	base_free(c->usage);
+	base_free(c->replicas.chunk);
+	base_free(c->homes.home);
+	base_map_fini(&c->replicas.of);
+	base_map_fini(&c->homes.of);
+	base_map_fini(&c->usage.of);
+	base_free(c->usage.page);
 }
 
 /* ---- policies -------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ void memory_cdat_homes_fini(struct memory_cdat *c)
 static const struct memory_ciat_page *usage_of(const struct memory_cdat *c, uint64_t page)
 {
 	uint64_t index;
-	return base_map_get(&c->usage_of, 0, page, &index) ? &c->usage[index] : NULL;
+	return base_map_get(&c->usage.of, 0, page, &index) ? &c->usage.page[index] : NULL;
 }
 
 static uint32_t in_turn(struct memory_cdat *c)
@@ -113,18 +113,18 @@ static enum base_status find_home(
 	struct memory_cdat *c, uint64_t page, uint32_t node, uint32_t *ret)
 {
 	uint64_t index;
-	if (!base_map_get(&c->home_of, 0, page, &index)) {
-		enum base_status s =
-			base_grow(&c->home, &c->homes_capacity, c->nr_homes + 1, sizeof *c->home);
+	if (!base_map_get(&c->homes.of, 0, page, &index)) {
+		enum base_status s = base_grow(
+			&c->homes.home, &c->homes.capacity, c->homes.nr + 1, sizeof *c->homes.home);
 		if (s == BASE_OK)
-			s = base_map_put(&c->home_of, 0, page, c->nr_homes);
+			s = base_map_put(&c->homes.of, 0, page, c->homes.nr);
 		if (s != BASE_OK)
 			return s;
-		index = c->nr_homes++;
-		c->home[index] = place[c->config.allocation](c, page, node);
+		index = c->homes.nr++;
+		c->homes.home[index] = place[c->config.allocation](c, page, node);
 		if (c->config.nodes == 1)
-			c->home[index].replicated = false;
-		c->result.replicated_pages += c->home[index].replicated;
+			c->homes.home[index].replicated = false;
+		c->result.replicated_pages += c->homes.home[index].replicated;
 	}
 	*ret = (uint32_t)index;
 	return BASE_OK;
@@ -163,7 +163,7 @@ static struct cdat_chunk *cdat_home_find_chunk(
 		*k = new_chunk(c);
 		if (*k) {
 			(*k)->home = home;
-			(*k)->node = (uint16_t)c->home[home].node;
+			(*k)->node = (uint16_t)c->homes.home[home].node;
 		}
 	}
 	return *k;
@@ -173,24 +173,24 @@ static struct cdat_chunk *known_replica(
 	const struct memory_cdat *c, const struct cdat_home *h, uint64_t number, uint32_t node)
 {
 	uint64_t index;
-	if (!base_map_get(&c->replica, node + 1, number, &index))
+	if (!base_map_get(&c->replicas.of, node + 1, number, &index))
 		return NULL;
-	struct cdat_chunk *k = c->replica_chunk[index];
+	struct cdat_chunk *k = c->replicas.chunk[index];
 	return k->copies == h->copies ? k : NULL; /* of an earlier copy: nobody has its lines */
 }
 
 static struct cdat_chunk *new_replica(struct memory_cdat *c, uint64_t number, uint32_t node)
 {
 	uint64_t index;
-	if (base_map_get(&c->replica, node + 1, number, &index))
-		return c->replica_chunk[index];
+	if (base_map_get(&c->replicas.of, node + 1, number, &index))
+		return c->replicas.chunk[index];
 	struct cdat_chunk *k = new_chunk(c);
 	if (!k ||
-		base_grow(&c->replica_chunk, &c->replicas_capacity, c->nr_replicas + 1,
+		base_grow(&c->replicas.chunk, &c->replicas.capacity, c->replicas.nr + 1,
 			sizeof(struct cdat_chunk *)) != BASE_OK ||
-		base_map_put(&c->replica, node + 1, number, c->nr_replicas) != BASE_OK)
+		base_map_put(&c->replicas.of, node + 1, number, c->replicas.nr) != BASE_OK)
 		return NULL;
-	return c->replica_chunk[c->nr_replicas++] = k;
+	return c->replicas.chunk[c->replicas.nr++] = k;
 }
 
 static struct cdat_chunk *find_replica(struct memory_cdat *c, const struct cdat_home *h,
@@ -256,7 +256,7 @@ struct cdat_line *memory_cdat_line(
 		k = cdat_home_find_chunk(c, number, node);
 	if (BASE_UNLIKELY(!k))
 		return NULL;
-	struct cdat_home *h = &c->home[k->home];
+	struct cdat_home *h = &c->homes.home[k->home];
 	if (store) {
 		h->loads = 0;
 		if (BASE_UNLIKELY(h->replicated))
@@ -275,13 +275,13 @@ struct cdat_line *memory_cdat_line(
 bool memory_cdat_is_replicated(const struct memory_cdat *c, uint64_t line)
 {
 	uint64_t index, page = line << c->line_shift >> c->page_shift;
-	return base_map_get(&c->home_of, 0, page, &index) && c->home[index].replicated;
+	return base_map_get(&c->homes.of, 0, page, &index) && c->homes.home[index].replicated;
 }
 
 void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line)
 {
 	struct cdat_chunk *k = cdat_home_find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
-	struct cdat_home *h = k ? &c->home[k->home] : NULL;
+	struct cdat_home *h = k ? &c->homes.home[k->home] : NULL;
 	if (!h || h->replicated)
 		return;
 	/* The majority vote of Boyer and Moore: lead is how far the rival is ahead of all others.
@@ -304,7 +304,7 @@ void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line)
 void memory_cdat_count_remote_load(struct memory_cdat *c, uint32_t node, uint64_t line)
 {
 	struct cdat_chunk *k = cdat_home_find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
-	struct cdat_home *h = k ? &c->home[k->home] : NULL;
+	struct cdat_home *h = k ? &c->homes.home[k->home] : NULL;
 	if (h && !h->replicated && ++h->loads >= c->config.replicate_after)
 		copy_page(c, h, line << c->line_shift >> c->page_shift);
 }

@@ -112,26 +112,35 @@ struct memory_cdat {
 	struct cdat_chunk ***row; /* those of top[] that are there */
 	size_t nr_rows, row_capacity;
 	struct base_arena *chunks;
-	struct base_map replica; /* (node + 1, chunk) -> index into replica_chunk */
-	struct cdat_chunk **replica_chunk;
-	size_t nr_replicas, replicas_capacity;
-	struct cdat_home *home;
-	size_t nr_homes, homes_capacity;
-	struct base_map home_of;        /* page -> index */
-	struct memory_ciat_page *usage; /* of the memory usage file, by what is placed as a whole */
-	size_t nr_usage, usage_capacity;
-	struct base_map usage_of; /* page -> index */
-	uint64_t next_node;       /* round robin of shared pages */
+	struct {
+		struct base_map of; /* (node + 1, chunk) -> index */
+		struct cdat_chunk **chunk;
+		size_t nr, capacity;
+	} replicas;
+	struct {
+		struct cdat_home *home;
+		size_t nr, capacity;
+		struct base_map of; /* page -> index */
+	} homes;
+	struct {
+		struct memory_ciat_page *page; /* of the memory usage file, by what is placed as a
+						  whole */
+		size_t nr, capacity;
+		struct base_map of; /* page -> index */
+	} usage;
+	uint64_t next_node; /* round robin of shared pages */
 	uint64_t used_bytes, random;
 	struct memory_cdat_phase *open, spilled;
 	size_t phases_capacity;
 	uint64_t clock;                      /* of the step */
 	struct memory_cdat_outcome *outcome; /* being filled */
 	uint64_t *bits;                      /* scratch: a sharing list */
-	struct cdat_run *run;                /* by thread; cdat_runs.c */
-	struct cdat_part *part;              /* of all pieces at hand */
-	size_t parts_capacity;
-	uint64_t *turn; /* keys of those that run: a heap */
+	struct {                             /* cdat_runs.c */
+		struct cdat_run *run;        /* by thread */
+		struct cdat_part *part;      /* of all pieces at hand */
+		size_t parts_capacity;
+		uint64_t *turn; /* keys of those that run: a heap */
+	} runs;
 	struct base_err *err;
 };
 

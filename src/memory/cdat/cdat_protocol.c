@@ -798,7 +798,7 @@ enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint
 	struct request r;
 	int32_t from = speaker(c, unit);
 	const struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
-	if (k && !c->home[k->home].replicated &&
+	if (k && !c->homes.home[k->home].replicated &&
 		k->line[cdat_line_index(c, line)].owner != unit + 1)
 		return BASE_OK; /* a shared copy goes in silence: most do */
 	enum base_status s = begin_request(c, (uint32_t)from, line, MEMORY_CDAT_read_shar, &r);

@@ -121,7 +121,7 @@ static bool is_in_order(const struct cdat_run *r)
 static void cdat_runs_begin_run(
 	struct memory_cdat *c, const struct memory_piece *p, struct cdat_part *part)
 {
-	struct cdat_run *r = &c->run[p->thread];
+	struct cdat_run *r = &c->runs.run[p->thread];
 	*r = (struct cdat_run){.part = part,
 		.processor = c->processor_of[p->thread],
 		.iteration = p->begin,
@@ -193,12 +193,12 @@ static bool may_store(const struct cdat_part *p)
 static void find_free(struct memory_cdat *c, const struct memory_steps *steps)
 {
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		const struct cdat_run *r = &c->runs.run[steps->piece[i].thread];
 		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++) {
 			if (!may_store(p))
 				continue;
 			for (size_t k = 0; k < steps->nr_pieces; k++) {
-				const struct cdat_run *o = &c->run[steps->piece[k].thread];
+				const struct cdat_run *o = &c->runs.run[steps->piece[k].thread];
 				for (struct cdat_part *q = o->part; q < o->part + o->nr; q++) {
 					if (!disturbs(r, p, o, q))
 						continue;
@@ -216,7 +216,7 @@ static uint32_t units_at(
 {
 	uint32_t units = 0;
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		const struct cdat_run *r = &c->runs.run[steps->piece[i].thread];
 		for (const struct cdat_part *q = r->part; q < r->part + r->nr; q++)
 			if (meets(p, q)) {
 				units |= UINT32_C(1) << c->processor[r->processor].unit;
@@ -229,7 +229,7 @@ static uint32_t units_at(
 static void find_ahead(struct memory_cdat *c, const struct memory_steps *steps, uint64_t nr_stores)
 {
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		const struct cdat_run *r = &c->runs.run[steps->piece[i].thread];
 		uint64_t own_stores = 0;
 		for (uint32_t k = 0; k < r->nr; k++)
 			own_stores += may_store(&r->part[k]);
@@ -247,7 +247,7 @@ static void look_at_parts(struct memory_cdat *c, const struct memory_steps *step
 {
 	uint64_t nr_parts = 0, nr_stores = 0, nr_accesses = 0;
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		const struct cdat_run *r = &c->runs.run[steps->piece[i].thread];
 		nr_parts += r->nr;
 		nr_accesses += (r->end - r->iteration) * r->nr;
 		for (uint32_t k = 0; k < r->nr; k++)
@@ -255,10 +255,10 @@ static void look_at_parts(struct memory_cdat *c, const struct memory_steps *step
 	}
 	bool worth = has_own_hits(c) && nr_parts * nr_stores <= nr_accesses;
 	for (size_t i = 0; i < nr_parts; i++)
-		c->part[i].free = worth;
+		c->runs.part[i].free = worth;
 	if (worth && nr_stores)
 		find_free(c, steps);
-	for (struct cdat_part *p = c->part; p < c->part + nr_parts; p++)
+	for (struct cdat_part *p = c->runs.part; p < c->runs.part + nr_parts; p++)
 		p->room_bytes = p->free ? (int64_t)c->config.line_bytes - p->size_bytes : -1;
 	if (worth && c->plain && nr_parts * nr_parts <= nr_accesses)
 		find_ahead(c, steps, nr_stores);
@@ -487,7 +487,7 @@ static uint64_t cdat_runs_key_of(const struct cdat_run *r, uint32_t thread)
 static bool cdat_runs_run_until(
 	struct memory_cdat *c, uint32_t thread, uint64_t limit, enum base_status *ret)
 {
-	struct cdat_run *r = &c->run[thread];
+	struct cdat_run *r = &c->runs.run[thread];
 	bool more = true;
 	do {
 		*ret = run_part(c, r);
@@ -501,14 +501,14 @@ static enum base_status make_parts(struct memory_cdat *c, const struct memory_st
 	size_t nr = 0;
 	for (size_t i = 0; i < steps->nr_pieces; i++)
 		nr += steps->piece[i].nr_items;
-	if (base_grow(&c->part, &c->parts_capacity, nr, sizeof *c->part) != BASE_OK)
+	if (base_grow(&c->runs.part, &c->runs.parts_capacity, nr, sizeof *c->runs.part) != BASE_OK)
 		return BASE_ERR_NOMEM;
 	nr = 0;
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
 		const struct memory_piece *p = &steps->piece[i];
 		cdat_runs_count_instructions(c, p);
-		cdat_runs_begin_run(c, p, &c->part[nr]);
-		nr += c->run[p->thread].nr;
+		cdat_runs_begin_run(c, p, &c->runs.part[nr]);
+		nr += c->runs.run[p->thread].nr;
 	}
 	look_at_parts(c, steps);
 	return BASE_OK;
@@ -521,18 +521,20 @@ enum base_status memory_cdat_pieces(struct memory_cdat *c, const struct memory_s
 	enum base_status s = make_parts(c, steps);
 	for (size_t i = 0; i < steps->nr_pieces && s == BASE_OK; i++) {
 		uint32_t thread = steps->piece[i].thread;
-		if (find_next(c, &c->run[thread]))
-			base_keys_put(c->turn, &nr, cdat_runs_key_of(&c->run[thread], thread));
+		if (find_next(c, &c->runs.run[thread]))
+			base_keys_put(
+				c->runs.turn, &nr, cdat_runs_key_of(&c->runs.run[thread], thread));
 	}
 	while (nr && s == BASE_OK) {
-		uint32_t thread = memory_key_cpu(c->turn[0]);
-		if (cdat_runs_run_until(c, thread, base_keys_second(c->turn, nr), &s))
-			base_keys_replace(c->turn, nr, cdat_runs_key_of(&c->run[thread], thread));
+		uint32_t thread = memory_key_cpu(c->runs.turn[0]);
+		if (cdat_runs_run_until(c, thread, base_keys_second(c->runs.turn, nr), &s))
+			base_keys_replace(
+				c->runs.turn, nr, cdat_runs_key_of(&c->runs.run[thread], thread));
 		else
-			base_keys_drop(c->turn, &nr);
+			base_keys_drop(c->runs.turn, &nr);
 	}
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		const struct cdat_run *r = &c->runs.run[steps->piece[i].thread];
 		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++)
 			for (size_t k = 0; k < BASE_COUNT(p->misses); k++)
 				count_misses(c, r, &p->misses[k]);

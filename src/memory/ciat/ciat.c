@@ -460,28 +460,28 @@ static enum base_status __attribute__((noinline))
 find_function(struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
 {
 	uint64_t index;
-	if (!base_map_get(&c->function_of, 0, code, &index)) {
-		enum base_status s = base_grow(&c->function, &c->functions_capacity,
-			c->nr_functions + 1, sizeof *c->function);
+	if (!base_map_get(&c->functions.of, 0, code, &index)) {
+		enum base_status s = base_grow(&c->functions.function, &c->functions.capacity,
+			c->functions.nr + 1, sizeof *c->functions.function);
 		if (s == BASE_OK)
-			s = base_map_put(&c->function_of, 0, code, c->nr_functions);
+			s = base_map_put(&c->functions.of, 0, code, c->functions.nr);
 		if (s != BASE_OK)
 			return s;
-		index = c->nr_functions++;
-		c->function[index] = (struct memory_ciat_function){.code = code};
+		index = c->functions.nr++;
+		c->functions.function[index] = (struct memory_ciat_function){.code = code};
 	}
-	c->function_lookaside[lookaside_slot(code)] = (uint32_t)index;
-	*ret = &c->function[index];
+	c->functions.lookaside[lookaside_slot(code)] = (uint32_t)index;
+	*ret = &c->functions.function[index];
 	return BASE_OK;
 }
 
 static inline enum base_status function_at(
 	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
 {
-	uint32_t index = c->function_lookaside[lookaside_slot(code)];
-	if (BASE_UNLIKELY(index >= c->nr_functions || c->function[index].code != code))
+	uint32_t index = c->functions.lookaside[lookaside_slot(code)];
+	if (BASE_UNLIKELY(index >= c->functions.nr || c->functions.function[index].code != code))
 		return find_function(c, code, ret);
-	*ret = &c->function[index];
+	*ret = &c->functions.function[index];
 	return BASE_OK;
 }
 
@@ -741,8 +741,9 @@ static inline __attribute__((always_inline)) void prefetch(const struct memory_c
 		__builtin_prefetch(&c->block[c->block_lookaside[block_slot(s)]], 1);
 	if (s->kind > MEMORY_ATOMIC)
 		return;
-	if (aside & ASIDE_FUNCTIONS && c->nr_functions)
-		__builtin_prefetch(&c->function[c->function_lookaside[lookaside_slot(s->code)]], 1);
+	if (aside & ASIDE_FUNCTIONS && c->functions.nr)
+		__builtin_prefetch(
+			&c->functions.function[c->functions.lookaside[lookaside_slot(s->code)]], 1);
 	struct ciat_page *p = ciat_known_page(c, s->address >> PAGE_SHIFT);
 	if (!p)
 		return;
@@ -923,12 +924,12 @@ struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
 	memory_sets_fini(&c->sets);
 	base_map_fini(&c->block_of);
 	base_map_fini(&c->site_of);
-	base_map_fini(&c->function_of);
+	base_map_fini(&c->functions.of);
 	base_free(c->thread);
 	base_free(c->sharing);
 	base_free(c->block);
 	base_free(c->site);
-	base_free(c->function);
+	base_free(c->functions.function);
 	base_free(c->matrix);
 	base_free(c->usage_page);
 	base_free(c->line);

@@ -10,23 +10,23 @@ enum { HUGE_BYTES = 2 << 20, SLAB_FIRST_BYTES = 1 << 20, SLAB_MAX_BYTES = 64 << 
  * of the time went into page walks otherwise. */
 static enum base_status new_slab(struct memory_ciat *c)
 {
-	enum base_status s =
-		base_grow(&c->slabs, &c->slabs_capacity, c->nr_slabs + 1, sizeof *c->slabs);
+	enum base_status s = base_grow(&c->room.slabs, &c->room.slabs_capacity,
+		c->room.nr_slabs + 1, sizeof *c->room.slabs);
 	if (s != BASE_OK)
 		return s;
-	c->slab_bytes = c->slab_bytes ? c->slab_bytes * 2 : SLAB_FIRST_BYTES;
-	if (c->slab_bytes > SLAB_MAX_BYTES)
-		c->slab_bytes = SLAB_MAX_BYTES;
-	char *bytes = base_alloc(c->slab_bytes);
+	c->room.slab_bytes = c->room.slab_bytes ? c->room.slab_bytes * 2 : SLAB_FIRST_BYTES;
+	if (c->room.slab_bytes > SLAB_MAX_BYTES)
+		c->room.slab_bytes = SLAB_MAX_BYTES;
+	char *bytes = base_alloc(c->room.slab_bytes);
 	if (!bytes)
 		return BASE_ERR_NOMEM;
 	uintptr_t begin = ((uintptr_t)bytes + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)bytes + c->slab_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)bytes + c->room.slab_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
 	if (begin < end) /* a wish; without it all is as right and slower */
 		(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-	c->slabs[c->nr_slabs++] = bytes;
-	c->slab = bytes + (-(uintptr_t)bytes & (CACHE_LINE_BYTES - 1));
-	c->slab_left_bytes = (size_t)(bytes + c->slab_bytes - c->slab);
+	c->room.slabs[c->room.nr_slabs++] = bytes;
+	c->room.slab = bytes + (-(uintptr_t)bytes & (CACHE_LINE_BYTES - 1));
+	c->room.slab_left_bytes = (size_t)(bytes + c->room.slab_bytes - c->room.slab);
 	return BASE_OK;
 }
 
@@ -36,11 +36,11 @@ static struct ciat_page *new_page(struct memory_ciat *c, uint64_t number)
 		base_grow(&c->page, &c->pages_capacity, c->nr_pages + 1,
 			sizeof(struct ciat_page *)) != BASE_OK)
 		return NULL;
-	if (c->slab_left_bytes < c->page_bytes && new_slab(c) != BASE_OK)
+	if (c->room.slab_left_bytes < c->page_bytes && new_slab(c) != BASE_OK)
 		return NULL;
-	struct ciat_page *p = (struct ciat_page *)(void *)c->slab;
-	c->slab += c->page_bytes;
-	c->slab_left_bytes -= c->page_bytes;
+	struct ciat_page *p = (struct ciat_page *)(void *)c->room.slab;
+	c->room.slab += c->page_bytes;
+	c->room.slab_left_bytes -= c->page_bytes;
 	c->used_bytes += c->page_bytes;
 	p->number = number;
 	c->page[c->nr_pages++] = p;
@@ -72,9 +72,9 @@ void memory_ciat_pages_free(struct memory_ciat *c)
 		base_free(c->page[i]->wraps);
 	}
 	base_free(c->page);
-	for (size_t i = 0; i < c->nr_slabs; i++)
-		base_free(c->slabs[i]);
-	base_free(c->slabs);
+	for (size_t i = 0; i < c->room.nr_slabs; i++)
+		base_free(c->room.slabs[i]);
+	base_free(c->room.slabs);
 	for (size_t i = 0; i < c->nr_rows; i++)
 		base_free(c->row[i]);
 	base_free(c->row);

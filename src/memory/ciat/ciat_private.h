@@ -106,10 +106,12 @@ struct memory_ciat {
 	struct ciat_page ***top; /* [2^TOP_BITS] of [2^DIRECTORY_BITS] */
 	struct ciat_page ***row; /* those of top[] that are there */
 	size_t nr_rows, row_capacity;
-	char *slab; /* where the next pages come from */
-	size_t slab_left_bytes, slab_bytes;
-	char **slabs;
-	size_t nr_slabs, slabs_capacity;
+	struct {
+		char *slab; /* where the next pages come from */
+		size_t slab_left_bytes, slab_bytes;
+		char **slabs;
+		size_t nr_slabs, slabs_capacity;
+	} room;
 	struct ciat_page **page; /* all of them, in the order of first touch */
 	size_t nr_pages, pages_capacity;
 	uint64_t used_bytes;
@@ -125,10 +127,12 @@ struct memory_ciat {
 	struct base_map site_of;
 	struct memory_ciat_site *site;
 	size_t nr_sites, sites_capacity;
-	struct base_map function_of;
-	struct memory_ciat_function *function;
-	size_t nr_functions, functions_capacity;
-	uint32_t function_lookaside[1 << LOOKASIDE_BITS];
+	struct {
+		struct base_map of;
+		struct memory_ciat_function *function;
+		size_t nr, capacity;
+		uint32_t lookaside[1 << LOOKASIDE_BITS];
+	} functions;
 	uint64_t *matrix;
 	struct ciat_heap *heap; /* NULL: nothing was allocated yet */
 	struct memory_reuse *shared_reuse, **private_reuse;

@@ -324,10 +324,11 @@ static enum base_status sum_lines(struct memory_ciat *c)
 		qsort(c->site, c->nr_sites, sizeof *c->site, by_line);
 	c->result.site = c->site;
 	c->result.nr_sites = c->nr_sites;
-	if (c->nr_functions)
-		qsort(c->function, c->nr_functions, sizeof *c->function, by_code);
-	c->result.function = c->function;
-	c->result.nr_functions = c->nr_functions;
+	if (c->functions.nr)
+		qsort(c->functions.function, c->functions.nr, sizeof *c->functions.function,
+			by_code);
+	c->result.function = c->functions.function;
+	c->result.nr_functions = c->functions.nr;
 	return BASE_OK;
 }
 
@@ -371,8 +372,8 @@ enum base_status memory_ciat_summarize(
 	r->memory_bytes = c->used_bytes + memory_sets_bytes(&c->sets) +
 			  c->blocks_capacity * sizeof *c->block +
 			  c->sites_capacity * sizeof *c->site +
-			  c->functions_capacity * sizeof *c->function +
-			  (c->block_of.capacity + c->site_of.capacity + c->function_of.capacity) *
+			  c->functions.capacity * sizeof *c->functions.function +
+			  (c->block_of.capacity + c->site_of.capacity + c->functions.of.capacity) *
 				  sizeof(struct base_map_slot);
 	memory_ciat_heap_finish(c);
 	sum_curves(c);
