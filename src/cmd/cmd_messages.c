@@ -11,11 +11,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_messages = {
 	.usage = "[OPTIONS] [TRACE]",
-	.about = "Says which rank of an MPI program sends which other rank how many messages and "
-		 "bytes, and how long calls waited for them. A receiver waits until the message is "
-		 "sent (late sender), a sender until it is asked for (late receiver). Messages are "
-		 "point to point, of all communicators together; ranks are those of "
-		 "MPI_COMM_WORLD.",
+	.about = "Says how many messages and bytes each rank of an MPI program sends each other "
+		 "rank, and how long calls waited for them. A receiver waits until the message is "
+		 "sent (late sender), a sender until it is asked for (late receiver). Point to "
+		 "point, of all communicators together; ranks are those of MPI_COMM_WORLD.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole messages run", "longpole report messages queues ring.lpt",

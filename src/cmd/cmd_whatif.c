@@ -28,11 +28,11 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_whatif = {
 	.usage = "[OPTIONS] [TRACE] [EDIT... [-- EDIT...]...]",
 	.about = "Predicts the length of the critical path after changes that nobody has made yet. "
-		 "Edits: #2=AMOUNT (what the report numbers so), scale STATE=AMOUNT (-50%, +20%, "
-		 "x0.5), remove STATE, elide STATE, ignore-queue QUEUE, unbound-queue QUEUE, "
-		 "resize-queue QUEUE=+N, add-processors +N, link-rate LINK=AMOUNT, link-latency "
-		 "LINK=AMOUNT. With balance STATE, all ranks take the mean. STATE is a part of a "
-		 "state's name or of the place where it began; "
+		 "Edits of states: #2=AMOUNT (what the report numbers so), scale STATE=AMOUNT "
+		 "(-50%, +20%, x0.5), remove STATE, balance STATE (all ranks take the mean), elide "
+		 "STATE. Of others: ignore-queue QUEUE, unbound-queue QUEUE, resize-queue "
+		 "QUEUE=+N, add-processors +N, link-rate LINK=AMOUNT, link-latency "
+		 "LINK=AMOUNT. STATE is a part of a state's name or of the place where it began; "
 		 "where some have it as a word, only these count; with * ? [ it is a glob. Or it "
 		 "is a function that was sampled, with all that it calls; then the prediction is "
 		 "an estimate. '--' separates scenarios. Without an edit, every state of 1 % and "

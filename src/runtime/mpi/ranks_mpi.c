@@ -2,7 +2,7 @@
 /* ranks_mpi.c - the ranks of each world: which of them were recorded, and how they ended. */
 #include "runtime/mpi/rules_mpi.h"
 
-void mpi_in_world(struct model *m, const struct trace_mpi_comm *c)
+void model_mpi_in_world(struct model *m, const struct trace_mpi_comm *c)
 {
 	struct model_mpi *x = m->known.mpi;
 	size_t i = 0;
@@ -17,7 +17,7 @@ void mpi_in_world(struct model *m, const struct trace_mpi_comm *c)
 	x->world[i].nr_recorded++;
 }
 
-struct mpi_ending *mpi_ending_of(struct model *m, uint32_t process)
+struct mpi_ending *model_mpi_ending_of(struct model *m, uint32_t process)
 {
 	struct model_mpi *x = m->known.mpi;
 	uint64_t i;
@@ -34,7 +34,7 @@ void model_mpi_process_ends(
 	struct model *m, const struct thread *t, int64_t status, uint64_t time_ns)
 {
 	struct mpi_ending *e =
-		model_mpi_rank(m, t->process) < 0 ? NULL : mpi_ending_of(m, t->process);
+		model_mpi_rank(m, t->process) < 0 ? NULL : model_mpi_ending_of(m, t->process);
 	if (!e)
 		return;
 	e->ended = true;

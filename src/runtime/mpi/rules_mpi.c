@@ -350,7 +350,7 @@ void model_rule_mpi_comm(struct model *m, struct thread *t, const struct trace_r
 	model_put(m, &x->members, t->process, c->object, x->nr_members++);
 	model_put(m, &x->present, c->object, c->rank, t->process);
 	if (c->world)
-		mpi_in_world(m, c);
+		model_mpi_in_world(m, c);
 }
 
 /* ---- sends and receives ---------------------------------------------------------------------- */
@@ -727,7 +727,7 @@ static void mpi_note_ending(struct model *m, const struct thread *t, const struc
 {
 	bool aborts = w->op == TRACE_MPI_Abort;
 	struct mpi_ending *e =
-		aborts || w->op == TRACE_MPI_Finalize ? mpi_ending_of(m, t->process) : NULL;
+		aborts || w->op == TRACE_MPI_Finalize ? model_mpi_ending_of(m, t->process) : NULL;
 	if (!e)
 		return;
 	e->finalized |= !aborts;

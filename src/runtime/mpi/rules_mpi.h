@@ -109,8 +109,8 @@ struct model_mpi {
 };
 
 /* A rank's process is in its world (ranks_mpi.c). */
-void mpi_in_world(struct model *m, const struct trace_mpi_comm *c);
+void model_mpi_in_world(struct model *m, const struct trace_mpi_comm *c);
 /* Of that process; NULL: no memory. */
-struct mpi_ending *mpi_ending_of(struct model *m, uint32_t process);
+struct mpi_ending *model_mpi_ending_of(struct model *m, uint32_t process);
 
 #endif
