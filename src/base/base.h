@@ -123,7 +123,6 @@ enum base_status base_grow(void *data /* T ** */, size_t *capacity, size_t need,
 struct base_arena;
 struct base_arena *base_arena_new(size_t limit_bytes); /* 0: no limit; NULL: no memory */
 struct base_arena *base_arena_free(struct base_arena *a);
-void base_arena_reset(struct base_arena *a); /* forget all, keep the first block */
 void *base_arena_alloc(struct base_arena *a, size_t size_bytes); /* 16-aligned, zeroed; NULL */
 char *base_arena_strndup(struct base_arena *a, const char *s, size_t length);
 size_t base_arena_used_bytes(const struct base_arena *a);

@@ -138,21 +138,6 @@ struct base_arena *base_arena_free(struct base_arena *a)
 	return NULL;
 }
 
-void base_arena_reset(struct base_arena *a)
-{
-	struct arena_block *b = a->first;
-
-	a->used_bytes = 0;
-	if (!b)
-		return;
-	free_blocks(b->next);
-	b->next = NULL;
-	memset(b->data, 0, b->used_bytes);
-	b->used_bytes = 0;
-	a->current = b;
-	a->next_block_bytes = ARENA_FIRST_BLOCK_BYTES;
-}
-
 static struct arena_block *new_block(size_t size_bytes)
 {
 	if (size_bytes > PTRDIFF_MAX - sizeof(struct arena_block))
