@@ -126,7 +126,8 @@ int cmd_ranks_find(struct cmd *c, const char *directory, struct cmd_ranks *ret)
 	if (!room)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "%s: no memory for its names",
 					   directory));
-	qsort(ret->path, ret->nr, sizeof *ret->path, directory_order);
+	if (ret->nr)
+		qsort(ret->path, ret->nr, sizeof *ret->path, directory_order);
 	directory_choose(c, ret);
 	return ret->nr ? CMD_OK
 		       : cmd_usage(c,

@@ -43,7 +43,7 @@ static enum base_status balance_add(struct balance *b, struct model *m,
 	if (share <= 0 || !t->total_ns || (b->has_ranks && !model_rank_process(m, t->actor)))
 		return BASE_OK;
 	enum base_status s = balance_find(b, m, t->actor, &unit, err);
-	if (s != BASE_OK)
+	if (s != BASE_OK || !b->unit)
 		return s;
 	if (b->unit_of[t->state] && b->unit_of[t->state] != unit + 1)
 		return base_fail(err, BASE_ERR_USAGE,
@@ -90,7 +90,8 @@ enum base_status report_balance(struct model *m, const double *share, uint32_t n
 	if (s == BASE_OK)
 		balance_result(&b, ret);
 	for (uint32_t i = 0; s == BASE_OK && i < nr_states; i++)
-		ret_factor[i] = b.unit_of[i] ? ret->mean_ns / b.unit[b.unit_of[i] - 1].ns : 1;
+		ret_factor[i] =
+			b.unit && b.unit_of[i] ? ret->mean_ns / b.unit[b.unit_of[i] - 1].ns : 1;
 	base_map_fini(&b.units);
 	base_free(b.unit);
 	base_free(b.unit_of);
