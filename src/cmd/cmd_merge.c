@@ -273,14 +273,15 @@ int cmd_run_merge(struct cmd *c)
 		.output = path,
 		.result = result,
 		.names = &names};
-	int exit_status =
-		result ? CMD_OK : cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
-	if (result && c->nr_operands == 1 && cmd_is_directory(c->operand[0])) {
+	int exit_status = CMD_OK;
+	if (!result)
+		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
+	if (c->nr_operands == 1 && cmd_is_directory(c->operand[0])) {
 		exit_status = cmd_ranks_find(c, c->operand[0], &ranks);
 		j.input = (const char *const *)ranks.path;
 		j.nr = ranks.nr;
 		j.one_job = true;
-	} else if (result && c->nr_operands < 2) {
+	} else if (c->nr_operands < 2) {
 		exit_status = cmd_usage(c, "give two traces or more, or a directory of them");
 	}
 	cmd_progress_reset(c);

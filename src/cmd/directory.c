@@ -112,6 +112,16 @@ void cmd_ranks_fini(struct cmd_ranks *r)
 	*r = (struct cmd_ranks){0};
 }
 
+/* All are open at once. */
+static void directory_allow_files(size_t nr)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= nr + FILES_BESIDE)
+		return;
+	limit.rlim_cur = limit.rlim_max < nr + FILES_BESIDE ? limit.rlim_max : nr + FILES_BESIDE;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int cmd_ranks_find(struct cmd *c, const char *directory, struct cmd_ranks *ret)
 {
 	const struct dirent *e;
@@ -129,6 +139,7 @@ int cmd_ranks_find(struct cmd *c, const char *directory, struct cmd_ranks *ret)
 	if (ret->nr)
 		qsort(ret->path, ret->nr, sizeof *ret->path, directory_order);
 	directory_choose(c, ret);
+	directory_allow_files(ret->nr);
 	return ret->nr ? CMD_OK
 		       : cmd_usage(c,
 				 "%s: no trace of an MPI rank is in it ('mpirun -n 4 longpole "
@@ -139,16 +150,6 @@ int cmd_ranks_find(struct cmd *c, const char *directory, struct cmd_ranks *ret)
 
 /* ---- one trace of them ----------------------------------------------------------------------- */
 
-/* All are open at once. */
-static void directory_allow_files(size_t nr)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= nr + FILES_BESIDE)
-		return;
-	limit.rlim_cur = limit.rlim_max < nr + FILES_BESIDE ? limit.rlim_max : nr + FILES_BESIDE;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int directory_join_ranks(
 	struct cmd *c, const char *directory, const struct cmd_ranks *ranks, const char *output)
 {
@@ -157,7 +158,6 @@ static int directory_join_ranks(
 	struct base_str error = {0};
 	if (!result)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
-	directory_allow_files(ranks->nr);
 	cmd_progress_reset(c);
 	int exit_status =
 		cmd_merge_into(c, &(struct cmd_join){.input = (const char *const *)ranks->path,
