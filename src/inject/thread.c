@@ -325,7 +325,8 @@ static enum base_status thread_search(struct inject_thread *t, const struct inje
 		thread_nap(SEARCH_NAP_NS);
 	} while (thread_now_ns() - begin_ns < SEARCH_NS);
 	return base_fail(err, BASE_ERR_ENV,
-		"within 2 s no thread of process %d was where another one can be begun: asleep in a "
+		"within 2 s no thread of process %d was where another one can be begun: asleep in "
+		"a "
 		"read, poll, sleep or wait, or in code of its own. Try again, or start the program "
 		"with longpole record",
 		(int)m->pid);
