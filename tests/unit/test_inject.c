@@ -95,14 +95,17 @@ static void sleep_in_handler(void)
 	raise(SIGUSR1);
 }
 
-/* Never asleep, and in the allocator most of the time, with its lock: who is led away there could not begin a thread. */
+/* Never asleep, and in the allocator half of the time, with its lock: who is led away there could not begin a thread. */
 static void *allocate_until_term(void *unused)
 {
 	enum { BLOCKS = 64 };
 	void *block[BLOCKS] = {NULL};
+	volatile unsigned sum = 0;
 	for (unsigned i = 0; !has_term; i++) {
 		free(block[i % BLOCKS]);
 		block[i % BLOCKS] = malloc(2000 + i * 7919 % 50000);
+		for (unsigned k = 0; k < 100; k++)
+			sum = sum + k;
 	}
 	return unused;
 }
@@ -122,9 +125,9 @@ static unsigned long fibonacci(unsigned n)
 
 static void compute_deeply(void)
 {
-	static volatile unsigned long sink;
+	volatile unsigned long sum = 0;
 	while (!has_term)
-		sink += fibonacci(30);
+		sum = sum + fibonacci(30);
 }
 
 static int compare_until_term(const void *a, const void *b)
