@@ -86,6 +86,7 @@ test_man_examples() {
 	ln -s "$work/bin/ladder" ladder
 	make_annotated
 	make_smait run.2
+	cp "$LONGPOLE_SOURCE/tests/golden/screens/mpi.lpt" ring.lpt
 	for page in "$LONGPOLE_SOURCE"/doc/man/*.scd; do
 		while read -r line; do
 			nr=$((nr + 1))

@@ -871,7 +871,7 @@ test_diff() {
 	expect 2 longpole diff old none
 	has err 'none: a directory without a *.lpt file'
 	expect 2 longpole diff a1.lpt b1.lpt a2.lpt
-	has err 'of several runs'
+	has err 'with several runs'
 	expect 2 longpole diff a1.lpt --
 	expect 2 longpole diff a1.lpt
 	expect 2 longpole diff --fail-on=nosuch=+5% a1.lpt -- b1.lpt
