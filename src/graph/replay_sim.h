@@ -20,7 +20,8 @@ enum sim_phase {
 enum sim_listed { /* among a queue's waiters */
 	SIM_UNLISTED,
 	SIM_PLAIN,
-	SIM_ODD, /* for more than some units (replay_wait.c) */
+	SIM_ODD,  /* for more than some units (replay_wait.c) */
+	SIM_LOOKS /* odd, too: for a look at units with a key */
 };
 
 struct sim_load {
@@ -84,7 +85,7 @@ struct sim_queue {
 	uint64_t last_put_ns;
 	uint64_t nr_puts, nr_takes;
 	struct sim_list waiters[2];
-	uint32_t nr_odd;
+	uint32_t nr_odd, nr_looking;    /* of those that wait for units */
 	struct replay_ring keyed, owed; /* owed: with these keys, taken before they were put */
 	bool ignored, edited;
 };

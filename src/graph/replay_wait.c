@@ -65,9 +65,10 @@ static uint64_t reserved(const struct sim *s, const struct replay_step *step, ui
  * after they were taken would never end. */
 static bool is_looked_for(const struct sim *s, const struct replay_step *step, uint32_t actor)
 {
-	uint32_t i = s->queue[step->queue].waiters[0].head;
+	const struct sim_queue *q = &s->queue[step->queue];
 
-	for (; i != REPLAY_NONE; i = s->actor[i].next) {
+	for (uint32_t i = q->nr_looking ? q->waiters[0].head : REPLAY_NONE; i != REPLAY_NONE;
+		i = s->actor[i].next) {
 		const struct sim_actor *a = &s->actor[i];
 		const struct replay_step *other = replay_step(s->r, a->cursor);
 
@@ -186,9 +187,21 @@ static bool is_odd(const struct sim *s, const struct sim_actor *a, uint32_t queu
 	       replay_flags(step) & (GRAPH_KEYED | GRAPH_MORE);
 }
 
+/* Does it only look at units with a key? Who takes them asks for such ones (is_looked_for()). */
+static bool replay_wait_looks(const struct sim *s, const struct sim_actor *a, uint32_t queue)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	return replay_kind(step) == GRAPH_VERB_peek && replay_flags(step) & GRAPH_KEYED &&
+	       step->queue == queue;
+}
+
 static void set_listed(struct sim *s, struct sim_actor *a, enum sim_listed listed)
 {
-	s->queue[a->queue].nr_odd += (uint32_t)(listed == SIM_ODD) - (a->listed == SIM_ODD);
+	struct sim_queue *q = &s->queue[a->queue];
+
+	q->nr_odd += (uint32_t)(listed >= SIM_ODD) - (a->listed >= SIM_ODD);
+	q->nr_looking += (uint32_t)(listed == SIM_LOOKS) - (a->listed == SIM_LOOKS);
 	a->listed = (uint8_t)listed;
 }
 
@@ -267,7 +280,11 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	after = before == REPLAY_NONE ? l->head : s->actor[before].next;
 	a->queue = queue;
 	a->space = space;
-	set_listed(s, a, !space && is_odd(s, a, queue) ? SIM_ODD : SIM_PLAIN);
+	set_listed(s, a,
+		space                            ? SIM_PLAIN
+		: replay_wait_looks(s, a, queue) ? SIM_LOOKS
+		: is_odd(s, a, queue)            ? SIM_ODD
+						 : SIM_PLAIN);
 	a->prev = before;
 	a->next = after;
 	*(before == REPLAY_NONE ? &l->head : &s->actor[before].next) = actor;
@@ -637,7 +654,7 @@ void graph_sim_lend(struct sim *s, uint32_t actor, bool locks)
 			a->lent = true;
 		}
 	}
-	if (a->lent && a->listed && !a->space)
+	if (a->lent && a->listed == SIM_PLAIN && !a->space)
 		set_listed(s, a, SIM_ODD);
 	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++) {
 		if (is_lent(s, a, i))
