@@ -86,7 +86,7 @@ static void sleep_above_leavings(void)
 static void on_usr1(int signal)
 {
 	(void)signal;
-	nanosleep(&(struct timespec){.tv_sec = 1000}, NULL);
+	pause();
 }
 
 static void sleep_in_handler(void)
@@ -118,6 +118,7 @@ static void compute_and_allocate(void)
 	pthread_join(thread, NULL);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): a deep stack is what it is for */
 static unsigned long fibonacci(unsigned n)
 {
 	return n < 2 || has_term ? n : fibonacci(n - 1) + fibonacci(n - 2);
