@@ -187,7 +187,7 @@ static bool is_odd(const struct sim *s, const struct sim_actor *a, uint32_t queu
 	       replay_flags(step) & (GRAPH_KEYED | GRAPH_MORE);
 }
 
-/* Does it only look at units with a key? Who takes them asks for such ones (is_looked_for()). */
+/* Does it only look at units with a key? An actor that takes them lets such ones look first (is_looked_for()). */
 static bool replay_wait_looks(const struct sim *s, const struct sim_actor *a, uint32_t queue)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);

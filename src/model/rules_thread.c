@@ -840,8 +840,9 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 }
 
 /*
- * Who had the processor last comes from a sleep, when t was at work already: a path through it would
- * explain the wait by all that sleep. It is t's own, for what that one did there.
+ * The thread that had the processor last had come from a sleep when t was at work already. A path
+ * through it would explain t's wait by all that sleep. The wait is t's own, named by what the other
+ * thread did there.
  */
 static bool ticked_meanwhile(const struct model *m, const struct thread *t, uint64_t number)
 {

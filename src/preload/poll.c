@@ -286,7 +286,7 @@ static void ask_kernel(int epoll)
 	preload_syscall(SYS_close, file, 0, 0, 0, 0, 0);
 }
 
-/* (Who is asked in vain again and again is not asked any more.) */
+/* (When the kernel was asked in vain again and again, it is not asked any more.) */
 static unsigned find_or_ask(int epoll, uint64_t datum, unsigned ret[WAYS])
 {
 	enum { IN_VAIN_MAX = 200 };

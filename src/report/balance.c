@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * balance.c - what each rank of MPI, or each thread where there is no MPI, spends in some states,
- * and by how much that of each must change so that all take their mean. Who spends nothing in them
- * has no part in it: nothing says what it would take.
+ * and by how much that of each must change so that all take their mean. A rank that spends nothing
+ * in them has no part in it: nothing says what it would take.
  */
 #include "report/private.h"
 

@@ -97,9 +97,8 @@ enum base_status report_messages_build(
 		s = messages_collect(out, &ways, m, err);
 	if (s == BASE_OK && !out->trace.ranks.nr)
 		s = base_fail(err, BASE_ERR_NOTFOUND,
-			"no rank of MPI is in this trace ('longpole queues' says who waits for "
-			"whom "
-			"otherwise)");
+			"no rank of MPI is in this trace (longpole queues says which threads wait "
+			"for which)");
 	base_map_fini(&ways);
 	model_free(m);
 	if (s != BASE_OK)
