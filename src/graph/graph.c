@@ -493,11 +493,6 @@ uint32_t graph_nr_queues(const struct graph *g)
 	return (uint32_t)g->nr_queues;
 }
 
-uint64_t graph_time_raised(const struct graph *g)
-{
-	return g->time_raised;
-}
-
 size_t graph_memory_bytes(const struct graph *g)
 {
 	return g->limit.memory_bytes;

@@ -139,7 +139,7 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 	uint32_t *ret_queue, struct base_err *err) BASE_MUST_CHECK;
 
 /*
- * Verbs. All take the time (not decreasing; a smaller one is raised and counted), the actor, and
+ * Verbs. All take the time (not decreasing; a smaller one is raised), the actor, and
  * the state that the actor is in afterwards. n is in the queue's units; GRAPH_ALL (dequeue, peek) =
  * all there are. Errors: only ERR_NOMEM and ERR_LIMIT; misuse of a queue is counted in its
  * statistics, never fatal. The first verb of an actor starts its path: with GRAPH_START the path's
@@ -430,7 +430,6 @@ const struct graph_queue_stats *graph_queue_stats(const struct graph *g, uint32_
 uint32_t graph_nr_actors(const struct graph *g);
 uint32_t graph_nr_states(const struct graph *g);
 uint32_t graph_nr_queues(const struct graph *g);
-uint64_t graph_time_raised(const struct graph *g);
 size_t graph_memory_bytes(const struct graph *g);
 
 #endif

@@ -407,7 +407,6 @@ struct graph {
 
 	size_t nr_actors, nr_states, nr_queues, nr_slots;
 	struct graph_capacities capacity;
-	uint64_t time_raised;
 	enum base_status failed;
 
 	struct graph_collector collector;

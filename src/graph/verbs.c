@@ -65,10 +65,8 @@ static inline enum base_status verbs_begin(
 {
 	uint64_t t = v->time_ns;
 
-	if (BASE_UNLIKELY(t < g->now || t > WEIGHT_MAX)) {
+	if (BASE_UNLIKELY(t < g->now || t > WEIGHT_MAX))
 		t = t < g->now ? g->now : WEIGHT_MAX;
-		g->time_raised++;
-	}
 	if (BASE_UNLIKELY(g->attention || g->next >= g->collect_at || v->actor >= g->nr_actors ||
 			  v->state >= g->nr_states)) {
 		enum base_status s = begin_slow(g, v, t, err);

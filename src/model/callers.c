@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * callers.c - samples with their stacks: each function with all that it calls, and what code is
- * called that has no name of its own.
+ * callers.c - samples with their stacks: how much of a state is in a function with all that it
+ * calls, and what code is called that has no name of its own.
  */
 #include "model/model_private.h"
 #include "symbol/symbol.h"
@@ -203,55 +203,6 @@ static const char *callers_text(const struct model *m, uint64_t function)
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
-
-static bool called_at(struct model *m, struct function_list *l, uint64_t list, struct base_map *at,
-	uint64_t function, size_t *ret)
-{
-	uint64_t known;
-	if (!base_map_get(at, list, function, &known)) {
-		known = l->nr_called + 1;
-		if (base_grow(&l->called, &l->called_capacity, known, sizeof *l->called) !=
-				BASE_OK ||
-			base_grow(&l->called_strata, &l->called_strata_capacity, known,
-				sizeof *l->called_strata) != BASE_OK ||
-			base_map_put(at, list, function, known) != BASE_OK)
-			return false;
-		l->called_strata[l->nr_called] = (struct strata){0};
-		l->called[l->nr_called++] = (struct model_function_share){
-			.function = callers_text(m, function), .where = ""};
-	}
-	*ret = (size_t)known - 1;
-	return true;
-}
-
-bool model_add_called(struct model *m, struct function_list *l, uint64_t list, struct base_map *at,
-	const struct sample_row *row)
-{
-	struct functions f = {.nr = 0};
-	if (base_grow(&l->row, &l->row_capacity, l->nr_rows + 1, sizeof *row) != BASE_OK)
-		return false;
-	l->row[l->nr_rows++] = *row;
-	functions_of_leaf(m, &f, row->function);
-	functions_of_callers(m, &f, row->function);
-	for (size_t i = 0; i < f.nr; i++) {
-		size_t k;
-		if (!*callers_text(m, f.of[i]))
-			continue;
-		if (!called_at(m, l, list, at, f.of[i], &k))
-			return false;
-		l->called[k].nr_samples += row->nr;
-		l->called_strata[k].nr[row->stratum] += row->nr;
-	}
-	return m->status == BASE_OK;
-}
-
-const struct model_function_share *model_functions_inclusive(
-	const struct model *m, uint32_t state, size_t *ret_nr)
-{
-	const struct function_list *l = model_function_list(m, state);
-	*ret_nr = l ? l->nr_called : 0;
-	return *ret_nr ? l->called : NULL;
-}
 
 /* What the kernel should have had is in no row. */
 static bool take_kernel(const struct function_list *l,

@@ -50,7 +50,6 @@ enum model_cause {
 	MODEL_CAUSE_NR
 };
 enum model_state_kind model_cause_kind(enum model_cause c);
-const char *model_cause_name(enum model_cause c); /* "wait_object" */
 
 /* What a cause's phrase may be about. */
 #define MODEL_ARGUMENTS(X)                                                                         \
@@ -287,7 +286,6 @@ bool model_state_about(const struct model *m, uint32_t state, enum model_trait t
 /* The number of an argument's text; 0: it has no such, or it is not known. */
 uint32_t model_state_argument(const struct model_state *st, enum model_argument_type type);
 const char *model_text(const struct model *m, uint32_t text); /* of that number; borrowed */
-uint32_t model_nr_identities(const struct model *m);
 /* A wait that a time limit or a timer ends, or a signal that may be one's: whether that moves with
  * the work before it is not known. */
 double model_state_timed_share(const struct model *m, uint32_t state); /* of its time */
@@ -340,10 +338,6 @@ uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_infer
 uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
-	const struct model *m, uint32_t state, size_t *ret_nr);
-/* The same with all that each calls: shares overlap. As many as there are without stacks are only
- * what runs itself and what is inlined. */
-const struct model_function_share *model_functions_inclusive(
 	const struct model *m, uint32_t state, size_t *ret_nr);
 /* A state's time by call paths, as its samples say: each is a part of `function`, its chain (0:
  * nothing is inlined) and stack (0: not known). Their shares sum up to 1. False: `take` said so. */

@@ -95,9 +95,6 @@ struct function_list { /* where samples were, most first */
 	size_t nr;
 	uint64_t nr_samples;
 	struct strata all;
-	struct model_function_share *called; /* each function with all that it calls: callers.c */
-	struct strata *called_strata;
-	size_t nr_called, called_capacity, called_strata_capacity;
 	struct sample_row *row;
 	size_t nr_rows, row_capacity;
 };
@@ -803,10 +800,6 @@ void model_share_of(const struct function_list *l, const struct strata *s,
 /* The key of a sample that was in `function` of `module`, called as the stack says. */
 uint64_t model_sample_key(struct model *m, uint64_t function, uint32_t module, uint32_t stack);
 uint64_t model_sample_function(const struct model *m, uint64_t key); /* without its callers */
-/* The samples of a row count for all who called its function. `at` is of the pass: (list, function)
- * -> index + 1. */
-bool model_add_called(struct model *m, struct function_list *l, uint64_t list, struct base_map *at,
-	const struct sample_row *row);
 
 /* ---- runtime/mpi: which rank a process is in MPI_COMM_WORLD (below 0: none), and what starts such */
 

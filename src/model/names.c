@@ -357,10 +357,10 @@ static void name_file(struct model *m, struct state_info *st)
 /* ---- states: causes and their arguments ------------------------------------------------------ */
 
 static const struct {
-	const char *name, *lead, *phrase;
+	const char *lead, *phrase;
 	enum model_state_kind kind;
 } causes[MODEL_CAUSE_NR] = {
-#define STATE(cause, kind, lead, phrase, sentence) {#cause, lead, phrase, MODEL_STATE_##kind},
+#define STATE(cause, kind, lead, phrase, sentence) {lead, phrase, MODEL_STATE_##kind},
 #include "model/states.def"
 #undef STATE
 };
@@ -368,11 +368,6 @@ static const struct {
 enum model_state_kind model_cause_kind(enum model_cause c)
 {
 	return causes[c].kind;
-}
-
-const char *model_cause_name(enum model_cause c)
-{
-	return causes[c].name;
 }
 
 /* Where the last call was made that was recorded before it ran. */

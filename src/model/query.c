@@ -46,11 +46,6 @@ const char *model_text(const struct model *m, uint32_t text)
 	return m->naming.texts ? base_strtab_get(m->naming.texts, text) : "";
 }
 
-uint32_t model_nr_identities(const struct model *m)
-{
-	return m->naming.nr_identities;
-}
-
 struct graph *model_graph(struct model *m)
 {
 	return m->graph;

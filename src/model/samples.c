@@ -174,7 +174,6 @@ void model_forget_samples(struct model *m)
 
 struct sample_pass {
 	struct model *m;
-	struct base_map called; /* (list, function) -> index + 1 of its `called` */
 	bool failed;
 };
 
@@ -267,6 +266,14 @@ struct sampled model_sampled_of(const struct model *m, const struct sample_row *
 	return of;
 }
 
+static bool samples_add_row(struct function_list *l, const struct sample_row *row)
+{
+	if (base_grow(&l->row, &l->row_capacity, l->nr_rows + 1, sizeof *row) != BASE_OK)
+		return false;
+	l->row[l->nr_rows++] = *row;
+	return true;
+}
+
 static bool samples_add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 {
 	struct sample_pass *p = ctx;
@@ -278,14 +285,11 @@ static bool samples_add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t
 		.nr = count,
 		.stratum = (uint32_t)(key >> STRATUM_SHIFT)};
 	struct sampled of = model_sampled_of(m, &row);
-	p->failed |= !add_to_list(&st->own, &of, count) ||
-		     !model_add_called(m, &st->own, state, &p->called, &row);
+	p->failed |= !add_to_list(&st->own, &of, count) || !samples_add_row(&st->own, &row);
 	if (st->pub.kind == MODEL_STATE_run) {
 		struct function_list *pool = pool_of(p, st);
-		p->failed |= !pool || !add_to_list(pool, &of, count) ||
-			     !model_add_called(m, pool,
-				     UINT64_C(1) << 32 | (uint64_t)(pool - m->sampled.pool),
-				     &p->called, &row);
+		p->failed |=
+			!pool || !add_to_list(pool, &of, count) || !samples_add_row(pool, &row);
 	}
 	return !p->failed;
 }
@@ -385,15 +389,10 @@ static void set_shares(struct function_list *l)
 {
 	for (size_t i = 0; i < l->nr; i++)
 		model_share_of(l, &l->strata[i], &l->function[i]);
-	for (size_t i = 0; i < l->nr_called; i++)
-		model_share_of(l, &l->called_strata[i], &l->called[i]);
 	if (l->nr)
 		qsort(l->function, l->nr, sizeof *l->function, by_samples);
-	if (l->nr_called)
-		qsort(l->called, l->nr_called, sizeof *l->called, by_samples);
 	base_free(l->strata);
-	base_free(l->called_strata);
-	l->strata = l->called_strata = NULL;
+	l->strata = NULL;
 }
 
 const struct function_list *model_function_list(const struct model *m, uint32_t state)
@@ -442,8 +441,6 @@ void model_empty_list(struct function_list *l)
 		base_free(l->function[i].inlined);
 	base_free(l->function);
 	base_free(l->strata);
-	base_free(l->called);
-	base_free(l->called_strata);
 	base_free(l->row);
 	*l = (struct function_list){0};
 }
@@ -590,7 +587,6 @@ enum base_status model_list_samples(struct model *m, bool ended)
 	if (m->status != BASE_OK)
 		return m->status;
 	base_map_each(&m->sampled.samples, samples_add_sample, &pass);
-	base_map_fini(&pass.called);
 	list_spins(&pass);
 	enum base_status s = ended && !pass.failed ? add_kernels(&pass) : BASE_OK;
 	if (s != BASE_OK)

@@ -222,10 +222,9 @@ static uint32_t detect_find(const struct spin_detector *d, uint64_t pc)
 	return i;
 }
 
-static void begin_iteration(struct spin_detector *d, uint32_t slot, uint64_t now)
+static void begin_iteration(struct spin_detector *d, uint32_t slot)
 {
 	d->sdt[slot].overflow = false;
-	d->sdt[slot].began = now;
 	d->sdt[slot].began_instructions = d->counts.instructions;
 }
 
@@ -244,7 +243,7 @@ struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t n
 	if (i == d->used) {
 		uint32_t slot = detect_push(d);
 		d->sdt[slot] = (struct spin_sdt){.pc = pc, .since = now};
-		begin_iteration(d, slot, now);
+		begin_iteration(d, slot);
 		return v;
 	}
 	uint32_t slot = detect_slot_of(d, i);
@@ -259,11 +258,10 @@ struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t n
 		detect_count_spin(d, v.instructions);
 		v.iterations = ++d->sdt[slot].iterations;
 		v.since = e->since;
-		v.until = e->began;
 	} else {
 		did_not_spin(d, slot, now);
 	}
-	begin_iteration(d, slot, now);
+	begin_iteration(d, slot);
 	return v;
 }
 
@@ -275,7 +273,7 @@ bool spin_branch_changed(struct spin_detector *d, uint64_t pc, uint64_t now)
 	d->counts.bcts++;
 	d->counts.cycles++;
 	did_not_spin(d, detect_slot_of(d, i), now);
-	begin_iteration(d, detect_slot_of(d, i), now);
+	begin_iteration(d, detect_slot_of(d, i));
 	return true;
 }
 

@@ -18,8 +18,6 @@
  * above counts as spinning is subtracted from it at most down to 0.
  * - An entry that overflowed the RUB may spin again in its next iteration, which begins with
  * nothing in the RUB.
- * - The interval in which a thread spun (3.5.3) ends where its last iteration began, not where it
- *   ended: what changed since then the thread may not have seen yet. livelock.h needs it so.
  *
  * No call leaves these files, of libc neither: they run inside Valgrind's tools, too. One thread of
  * the program needs one detector; it is the thread's state, to be kept when the thread is switched
@@ -45,7 +43,6 @@ struct spin_sdt { /* a BCT, perhaps of a loop */
 	uint64_t began_instructions; /* the thread's count less its own counter (3.5.1) */
 	uint64_t iterations;         /* that spun, one after the other, up to now */
 	uint64_t since;              /* logical time when the first of them began */
-	uint64_t began;              /* and when the current one did */
 	bool overflow;               /* a changed register found no place in the RUB */
 };
 
@@ -101,8 +98,7 @@ struct spin_verdict {
 	bool spinning;         /* and it was spun through */
 	uint64_t instructions; /* of this iteration, those of inner spins aside */
 	uint64_t iterations;   /* spun through so far, this one included; 0: not spinning */
-	uint64_t since,
-		until; /* spinning: logical times when the first and the last of them began */
+	uint64_t since;        /* spinning: logical time when the first of them began */
 };
 
 /* The thread takes the backward branch or jump at `pc`. Calls and returns are none. `now`: logical

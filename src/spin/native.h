@@ -63,7 +63,7 @@ struct spin_thread {
 	uint64_t samples[SPIN_VERDICTS];
 };
 
-/* All threads of a process that could run were stopped, and all spun: see spin/livelock.h. */
+/* All threads of a process that could run were stopped, and all spun. */
 enum spin_native_livelock {
 	SPIN_LIVELOCK_NONE,
 	/* all running threads spin, but something named in `open` could end it */

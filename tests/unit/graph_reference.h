@@ -110,7 +110,7 @@ struct ref {
 	const struct graph_options *o;
 	double scale[REF_STATES][REF_LANES];
 	uint32_t elides[REF_STATES]; /* lanes */
-	uint64_t now, raised;
+	uint64_t now;
 	uint32_t max_queued;
 	bool merge_producers; /* of one producer and epoch only the newest unit counts */
 
@@ -907,10 +907,8 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 		ref_dated(r, v, n);
 		return;
 	}
-	if (t < r->now) {
+	if (t < r->now)
 		t = r->now;
-		r->raised++;
-	}
 	bool aside = flags & GRAPH_ASIDE && (verb == REF_ENQUEUE || verb == REF_DEQUEUE);
 
 	if (r->pending &&

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_spin.c - the spin detector against the text's figures, laws and a naive detector. */
 #include "spin/detect.h"
-#include "spin/livelock.h"
 #include "spin/phase.h"
 
 #include "spin_machine.h"
@@ -506,140 +505,6 @@ static void two_phase_loops(void **state)
 	}
 }
 
-/* ---- livelock -------------------------------------------------------------------------------- */
-
-/* Runs `nr` threads on `processors` of them, in turns of `slice` instructions. Returns the logical
- * time when livelock was found, or -1 when all have ended. */
-static int64_t run_group(struct machine *m, struct thread **t, unsigned nr, unsigned processors,
-	unsigned slice, uint64_t steps, bool as_in_text)
-{
-	struct spin_interval interval[16];
-	struct spin_livelock l;
-	uint64_t time;
-	spin_livelock_init(&l, interval, nr);
-	for (uint64_t s = 0; s < steps; s++) {
-		unsigned ended = 0;
-		for (unsigned p = 0; p < processors; p++) {
-			unsigned i = (unsigned)((s / slice * processors + p) % nr);
-			step(m, t[i]);
-			if (t[i]->branched && t[i]->verdict.spinning)
-				spin_livelock_spun(&l, i, t[i]->verdict.since,
-					as_in_text ? m->time : t[i]->verdict.until);
-		}
-		for (unsigned i = 0; i < nr; i++)
-			ended += t[i]->halted;
-		if (ended == nr)
-			return -1;
-		if (spin_livelock_found(&l, &time)) {
-			assert_int_equal(spin_livelock_spinning_at(&l, time), nr);
-			return (int64_t)time;
-		}
-	}
-	return -1;
-}
-
-/* Section 3.6.5: each holds a lock and waits for the next one's; T from 2 to 16 on 2 processors. */
-static void circular_lock(void **state)
-{
-	(void)state;
-	for (unsigned nr = 2; nr <= 16; nr++) {
-		for (unsigned with_work = 0; with_work < 2; with_work++) {
-			struct instruction program[16][16];
-			struct machine m = {0};
-			struct thread *t[16];
-			for (unsigned i = 0; i < nr; i++) {
-				const struct instruction p[] = {
-					{SET, 0, 0, 100 + i},
-					{SET, 2, 0, 100 + (i + 1) % nr},
-					{SET, 1, 0, 1},
-					{SWAP, 1, 0, 0}, /* mine: nobody else has asked yet */
-					{SET, 3, 0, with_work ? 5 + 40 * (int64_t)i : 1},
-					/* 5: some work */ {STORE, 3, 3, 0},
-					{ADD, 3, 0, -1},
-					{COMPARE, 3, 0, 0},
-					{DIFFER, 0, 0, 5},
-					/* 9: the neighbour's */ {SET, 1, 0, 1},
-					{SWAP, 1, 2, 0},
-					{COMPARE, 1, 0, 0},
-					{DIFFER, 0, 0, 9},
-					{HALT, 0, 0, 0},
-				};
-				memcpy(program[i], p, sizeof p);
-				t[i] = thread_new(program[i], SPIN_SDT_DEFAULT, SPIN_RUB_DEFAULT);
-			}
-			/* the first slice is long enough for everybody's own lock */
-			for (unsigned i = 0; i < nr; i++)
-				for (int k = 0; k < 4; k++)
-					step(&m, t[i]);
-			int64_t time = run_group(&m, t, nr, 2, 50, 1000000, false);
-			assert_true(time >= 0);
-			assert_int_equal(time, m.time); /* nothing has changed since */
-			for (unsigned i = 0; i < nr; i++)
-				thread_free(t[i]);
-		}
-	}
-}
-
-/* Contention is not livelock, with any number of processors and length of slices. */
-static void contended_is_no_livelock(void **state)
-{
-	(void)state;
-	for (unsigned nr = 2; nr <= 16; nr += 2)
-		for (unsigned processors = 1; processors <= nr; processors *= 2)
-			for (unsigned slice = 1; slice < 200; slice = slice * 3 + 1) {
-				struct machine m = {0};
-				struct thread *t[16];
-				for (unsigned i = 0; i < nr; i++) {
-					t[i] = thread_new(
-						nested_lock, SPIN_SDT_DEFAULT, SPIN_RUB_DEFAULT);
-					t[i]->r.general[7] = 20;
-				}
-				assert_int_equal(
-					run_group(&m, t, nr, processors, slice, 100000, false), -1);
-				for (unsigned i = 0; i < nr; i++)
-					thread_free(t[i]);
-			}
-}
-
-/* Two threads hand a word to and fro. With the text's interval, which ends with the iteration, one
- * of them "spins" at the time of the other's store that it has not seen yet. */
-static void hand_over_is_no_livelock(void **state)
-{
-	(void)state;
-	struct instruction program[2][12];
-	unsigned alarms[2] = {0};
-	for (unsigned i = 0; i < 2; i++) {
-		const struct instruction p[] = {
-			{SET, 0, 0, 30},
-			/* 1: */ {LOAD, 1, 0, 0},
-			{COMPARE, 1, 0, i},
-			{DIFFER, 0, 0, 1},
-			{SET, 1, 0, !i},
-			{STORE, 1, 0, 0},
-			{ADD, 7, 0, -1},
-			{COMPARE, 7, 0, 0},
-			{DIFFER, 0, 0, 1},
-			{HALT, 0, 0, 0},
-		};
-		memcpy(program[i], p, sizeof p);
-	}
-	for (unsigned as_in_text = 0; as_in_text < 2; as_in_text++)
-		for (unsigned slice = 1; slice < 60; slice++) {
-			struct machine m = {0};
-			struct thread *t[2];
-			for (unsigned i = 0; i < 2; i++) {
-				t[i] = thread_new(program[i], SPIN_SDT_DEFAULT, SPIN_RUB_DEFAULT);
-				t[i]->r.general[7] = 200;
-			}
-			alarms[as_in_text] +=
-				run_group(&m, t, 2, 1, slice, 1000000, as_in_text) >= 0;
-			for (unsigned i = 0; i < 2; i++)
-				thread_free(t[i]);
-		}
-	assert_int_equal(alarms[0], 0);
-	assert_true(alarms[1] > 0); /* why it is not done so */
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -652,9 +517,6 @@ int main(void)
 		cmocka_unit_test(as_the_oracle_says),
 		cmocka_unit_test(too_small),
 		cmocka_unit_test(two_phase_loops),
-		cmocka_unit_test(circular_lock),
-		cmocka_unit_test(contended_is_no_livelock),
-		cmocka_unit_test(hand_over_is_no_livelock),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
