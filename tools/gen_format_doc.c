@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gen_format_doc.c - writes doc/format.md and doc/dump.schema.json from the tables and from the
- * constants in layout.h, so that neither can say something else than the code does. `gen-format-doc
- * md|schema`.
+ * gen_format_doc.c - writes the format's page and the schema of a dumped record from the tables and
+ * from the constants in layout.h, so that neither can say something else than the code does.
+ * `layout` is what is committed as doc/format.md, `md` the same with all kinds, which the build
+ * makes and installs, as it does `schema` (dump.schema.json).
  */
 #include "trace/columns.h"
 #include "trace/layout.h"
@@ -176,6 +177,17 @@ static void print_rest_of_layout(void)
 		(unsigned)TRACE_INDEX_MAGIC, (int)TRACE_COUNTERS_MAX, (int)TRACE_TAIL_BYTES);
 }
 
+static void print_where_kinds_are(void)
+{
+	printf("## Kinds and counters\n"
+	       "\n"
+	       "They stand in the page that the build makes of this one (`build/doc/format.md`, "
+	       "`share/doc/longpole/format.md`\n"
+	       "of an installed longpole), from the tables `src/trace/records.def` and "
+	       "`src/trace/diag.def`. `dump.schema.json` beside it is\n"
+	       "the JSON Schema of a line of `longpole dump --json`.\n");
+}
+
 static void print_kinds(void)
 {
 	static const char *const type[] = {"ID", "U64", "S64", "TEXT"};
@@ -268,6 +280,12 @@ static void print_schema(void)
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "layout")) {
+		print_layout();
+		print_rest_of_layout();
+		print_where_kinds_are();
+		return 0;
+	}
 	if (argc == 2 && !strcmp(argv[1], "md")) {
 		print_layout();
 		print_rest_of_layout();
@@ -278,6 +296,6 @@ int main(int argc, char **argv)
 		print_schema();
 		return 0;
 	}
-	fputs("usage: gen-format-doc md|schema\n", stderr);
+	fputs("usage: gen-format-doc layout|md|schema\n", stderr);
 	return 2;
 }

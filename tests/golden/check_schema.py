@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_schema.py SCHEMA DUMP... - do these JSON lines agree with doc/dump.schema.json?
+"""check_schema.py SCHEMA DUMP... - do these JSON lines agree with the dump.schema.json of the build?
 
 Knows only what that schema uses: oneOf by kind, properties, required, integers with bounds, strings.
 """
