@@ -237,15 +237,15 @@ int longpole_analysis_loss(const struct longpole_analysis *a, uint32_t i, struct
 
 /* ---- path ------------------------------------------------------------------------------------ */
 
-struct longpole_path {
-	struct report_path *path;
-};
+/* A longpole_path is a report_path, a longpole_queues a report_queues. */
+static const struct report_path *path_of(const struct longpole_path *p)
+{
+	return (const struct report_path *)p;
+}
 
 void longpole_path_free(struct longpole_path *p)
 {
-	if (p)
-		report_path_free(p->path);
-	base_free(p);
+	report_path_free((struct report_path *)p);
 }
 
 int longpole_path_new(
@@ -256,32 +256,27 @@ int longpole_path_new(
 		return api_refuse(error, "no analysis, or no place for the path");
 	*ret = NULL;
 	locale_t before = api_locale_begin();
-	struct longpole_path *p = base_alloc(sizeof *p);
-	enum base_status s = p ? report_path_build(&a->run,
-					 &(struct report_path_options){
-						 .from_ns = a->run.from_ns, .to_ns = a->run.to_ns},
-					 &p->path, &err)
-			       : base_fail(&err, BASE_ERR_NOMEM, "out of memory for the path");
+	struct report_path *p = NULL;
+	enum base_status s = report_path_build(&a->run,
+		&(struct report_path_options){.from_ns = a->run.from_ns, .to_ns = a->run.to_ns}, &p,
+		&err);
 	api_locale_end(before);
-	if (s == BASE_OK)
-		*ret = p;
-	else
-		longpole_path_free(p);
+	*ret = (struct longpole_path *)p;
 	return api_finish(error, s, &err);
 }
 
 uint64_t longpole_path_nr_steps(const struct longpole_path *p)
 {
-	return p ? p->path->nr_steps : 0;
+	return p ? path_of(p)->nr_steps : 0;
 }
 
 int longpole_path_step(const struct longpole_path *p, uint64_t i, struct longpole_step *ret)
 {
 	if (!p)
 		return LONGPOLE_STATUS_USAGE;
-	if (i >= p->path->nr_steps)
+	if (i >= path_of(p)->nr_steps)
 		return LONGPOLE_STATUS_END;
-	const struct report_step *s = &p->path->step[i];
+	const struct report_step *s = &path_of(p)->step[i];
 	return API_GIVE(ret, .actor = s->actor, .state = s->state, .where = s->where,
 		.kind = model_state_kind_name(s->kind), .queue = s->queue, .begin_ns = s->begin_ns,
 		.end_ns = s->end_ns, .increment_ns = api_ns(s->weight_ns), .nr_edges = s->nr_edges);
@@ -289,15 +284,14 @@ int longpole_path_step(const struct longpole_path *p, uint64_t i, struct longpol
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-struct longpole_queues {
-	struct report_queues *queues;
-};
+static const struct report_queues *queues_of(const struct longpole_queues *q)
+{
+	return (const struct report_queues *)q;
+}
 
 void longpole_queues_free(struct longpole_queues *q)
 {
-	if (q)
-		report_queues_free(q->queues);
-	base_free(q);
+	report_queues_free((struct report_queues *)q);
 }
 
 int longpole_queues_new(struct longpole_analysis *a, const char *pattern,
@@ -308,29 +302,25 @@ int longpole_queues_new(struct longpole_analysis *a, const char *pattern,
 		return api_refuse(error, "no analysis, or no place for the queues");
 	*ret = NULL;
 	locale_t before = api_locale_begin();
-	struct longpole_queues *q = base_alloc(sizeof *q);
-	enum base_status s = q ? report_queues_build(&a->run, pattern, &q->queues, &err)
-			       : base_fail(&err, BASE_ERR_NOMEM, "out of memory for the queues");
+	struct report_queues *q = NULL;
+	enum base_status s = report_queues_build(&a->run, pattern, &q, &err);
 	api_locale_end(before);
-	if (s == BASE_OK)
-		*ret = q;
-	else
-		longpole_queues_free(q);
+	*ret = (struct longpole_queues *)q;
 	return api_finish(error, s, &err);
 }
 
 uint64_t longpole_queues_nr(const struct longpole_queues *q)
 {
-	return q ? q->queues->nr_queues : 0;
+	return q ? queues_of(q)->nr_queues : 0;
 }
 
 int longpole_queues_queue(const struct longpole_queues *q, uint64_t i, struct longpole_queue *ret)
 {
 	if (!q)
 		return LONGPOLE_STATUS_USAGE;
-	if (i >= q->queues->nr_queues)
+	if (i >= queues_of(q)->nr_queues)
 		return LONGPOLE_STATUS_END;
-	const struct report_queue *r = &q->queues->queue[i];
+	const struct report_queue *r = &queues_of(q)->queue[i];
 	const struct graph_queue_stats *s = &r->s;
 	return API_GIVE(ret, .name = r->name, .type = r->type, .nr_members = r->nr_members,
 		.nr_enqueues = s->nr_enqueues, .nr_dequeues = s->nr_dequeues,

@@ -56,52 +56,18 @@ static uint64_t lasted_ns(
 	return n->end_ns ? n->end_ns : r->simulated_ns;
 }
 
-static json_t *connections_json(const struct platform_result *r)
+static json_t *both_ways(const uint64_t way[2])
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < r->nr_connections; i++) {
-		const struct platform_connection_result *n = &r->connection[i];
-		json_array_append_new(
-			list, json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
-				      "connection", (json_int_t)n->connection, "app", n->app,
-				      "sent_bytes", (json_int_t)n->sent_bytes, "received_bytes",
-				      (json_int_t)n->received_bytes, "dropped_bytes",
-				      (json_int_t)n->dropped_bytes, "inside_bytes",
-				      (json_int_t)n->inside_bytes, "responses",
-				      (json_int_t)n->nr_responses, "duration_ns",
-				      (json_int_t)lasted_ns(r, n), "goodput_mbps",
-				      mbps(n->received_bytes, lasted_ns(r, n))));
-	}
-	return list;
+	return json_pack("[I, I]", (json_int_t)way[0], (json_int_t)way[1]);
 }
 
-static json_t *cmd_platform_links_json(const struct platform_result *r)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < r->nr_links; i++) {
-		const struct platform_link_result *l = &r->link[i];
-		json_array_append_new(list,
-			json_pack("{s:s, s:[I, I], s:[I, I]}", "link", l->name, "payload_bytes",
-				(json_int_t)l->payload_bytes[0], (json_int_t)l->payload_bytes[1],
-				"frames", (json_int_t)l->frames[0], (json_int_t)l->frames[1]));
-	}
-	return list;
-}
+struct cmd_platform_answer {
+	const struct platform_result *result;
+	const char *trace_path; /* NULL: none */
+	uint64_t wall_ns;
+};
 
-static json_t *cmd_platform_result_json(
-	const struct platform_result *r, const char *trace_path, uint64_t wall_ns)
-{
-	return cmd_result_json("longpole/platform/1",
-		json_pack("{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}",
-			"simulated_ns", (json_int_t)r->simulated_ns, "goodput_mbps",
-			r->goodput_mbps, "dropped_packets", (json_int_t)r->dropped_packets,
-			"resent_packets", (json_int_t)r->resent_packets, "events",
-			(json_int_t)r->nr_events, "verbs", (json_int_t)r->nr_verbs, "machines",
-			(json_int_t)r->nr_actors, "queues", (json_int_t)r->nr_queues, "trace",
-			trace_path, "trace_bytes", (json_int_t)r->trace_bytes, "wall_ns",
-			(json_int_t)wall_ns, "connections", connections_json(r), "links",
-			cmd_platform_links_json(r)));
-}
+#include "cmd/platform.def"
 
 static void add_connection(struct base_str *text, const struct platform_result *r, size_t i)
 {
@@ -177,7 +143,9 @@ static int cmd_platform_run(struct cmd *c, const struct platform_config *config)
 	if (s != BASE_OK)
 		return cmd_fail(c, base_cause(&c->err, s, "while simulating %s", c->operand[0]));
 	if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, cmd_platform_result_json(r, trace_path, wall_ns));
+		struct cmd_platform_answer a = {r, trace_path, wall_ns};
+		exit_status = cmd_write_result(c, cmd_platform_document.name,
+			base_table_json(&cmd_platform_document, &a, &a, 0));
 	} else {
 		struct base_str text = {0};
 		add_result(&text, r, trace_path, wall_ns);

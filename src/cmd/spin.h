@@ -13,7 +13,6 @@ struct cmd_spin {
 	size_t limit;        /* threads and loops that are shown; 0: all */
 };
 void cmd_spin_text(struct base_str *out, const struct cmd_spin *c);
-extern const struct base_table cmd_spin_document;
 json_t *cmd_spin_json(const struct cmd_spin *c); /* NULL: no memory */
 
 #endif

@@ -145,7 +145,6 @@ const struct deadlock_watch_stats *deadlock_watch_stats(const struct deadlock_wa
 void deadlock_text(struct base_str *out, const struct deadlock_answer *a);
 /* In the DOT language: threads are boxes, events ellipses, as in the source's figures. */
 void deadlock_dot(struct base_str *out, const struct deadlock_answer *a);
-extern const struct base_table deadlock_document;
 json_t *deadlock_json(const struct deadlock_answer *a, const char *tool);  /* NULL: no memory */
 json_t *deadlock_sarif(const struct deadlock_answer *a, const char *tool); /* SARIF 2.1.0 */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tdat_text.c - bins as text, characters, SVG and JSON. */
 #include "memory/tdat.h"
+#include "base/column.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -103,24 +104,17 @@ void memory_tdat_svg(struct base_str *out, const struct memory_tdat_result *r, c
 		SVG_LEFT + SVG_WIDTH, SVG_TOP + SVG_HEIGHT + 20, r->nr_bins * r->bin_clocks);
 }
 
-json_t *memory_tdat_json(const struct memory_tdat_result *r)
+static json_t *tdat_bins_json(const struct memory_tdat_result *r)
 {
-	json_t *bins = json_array(), *list = json_array();
+	json_t *bins = json_array();
 	for (size_t i = 0; i < r->nr_bins; i++)
 		json_array_append_new(bins, base_json_u64(r->bin[i]));
-	for (size_t i = 0; i < r->nr_classes; i++)
-		json_array_append_new(
-			list, json_pack("{s:o, s:o, s:f, s:f}", "events_from",
-				      base_json_u64(r->class[i].from), "events_to",
-				      base_json_u64(r->class[i].to), "density", r->class[i].density,
-				      "distribution", r->class[i].distribution));
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}",
-		"events", base_json_u64(r->nr_events), "records", base_json_u64(r->nr_records),
-		"bins_number", base_json_u64(r->nr_bins), "bin_clocks",
-		base_json_u64(r->bin_clocks), "processors", (int)r->nr_processors, "least_events",
-		base_json_u64(r->least), "most_events", base_json_u64(r->most), "mean_events",
-		r->mean, "deviation_events", r->deviation, "rate_per_clock", r->rate,
-		"least_rate_per_clock", r->least_rate, "most_rate_per_clock", r->most_rate,
-		"records_left_out", base_json_u64(r->bad_records), "functions", list, "bins", bins);
+	return bins;
+}
+
+#include "memory/tdat.def"
+
+json_t *memory_tdat_json(const struct memory_tdat_result *r)
+{
+	return base_table_json(&memory_tdat_document, r, NULL, 0);
 }

@@ -279,15 +279,10 @@ enum base_status report_actors_build(const struct report_run *run,
 {
 	struct report_pass_options plain = {0};
 	struct model *m = NULL;
-	struct report_actors *a = base_alloc(sizeof *a);
-	enum base_status s = BASE_OK;
+	struct report_actors *a = report_answer_new(sizeof *a);
 	if (!a)
 		return report_no_memory(err);
-	a->arena = base_arena_new(0);
-	if (!a->arena)
-		s = report_no_memory(err);
-	if (s == BASE_OK)
-		s = report_pass(run, "looking at who does what", &plain, &m, err);
+	enum base_status s = report_pass(run, "looking at who does what", &plain, &m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&a->trace, a->arena, run, m, err);
 	if (s == BASE_OK)
@@ -308,9 +303,7 @@ struct report_actors *report_actors_free(struct report_actors *a)
 		base_free(a->actor[i].state);
 		base_free(a->actor[i].had);
 	}
-	base_arena_free(a->arena);
-	base_free(a);
-	return NULL;
+	return report_answer_free(a);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

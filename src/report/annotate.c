@@ -537,12 +537,10 @@ enum base_status report_annotate_build(const struct report_run *run,
 	struct base_err *err)
 {
 	struct annotate a = {
-		.run = run, .texts = base_strtab_new(), .out = base_alloc(sizeof *a.out)};
+		.run = run, .texts = base_strtab_new(), .out = report_answer_new(sizeof *a.out)};
 	enum base_status s = a.texts && a.out ? BASE_OK : report_no_memory(err);
-	if (s == BASE_OK) {
-		a.out->arena = base_arena_new(0);
-		s = a.out->arena ? annotate_fill(&a, opts, err) : report_no_memory(err);
-	}
+	if (s == BASE_OK)
+		s = annotate_fill(&a, opts, err);
 	model_free(a.m);
 	base_strtab_free(a.texts);
 	base_map_fini(&a.path_count);
@@ -559,8 +557,5 @@ enum base_status report_annotate_build(const struct report_run *run,
 
 struct report_annotation *report_annotation_free(struct report_annotation *a)
 {
-	if (a)
-		base_arena_free(a->arena);
-	base_free(a);
-	return NULL;
+	return report_answer_free(a);
 }

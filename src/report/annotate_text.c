@@ -113,54 +113,40 @@ void report_annotate_text(
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *annotate_line_json(
-	const struct report_annotated_line *l, uint64_t line, const char *text)
+struct annotate_row { /* a line, sampled or beside such */
+	uint64_t line, nr_all, nr_own;
+	const char *source;
+};
+
+static void annotate_add_line(json_t *list, const struct base_table *table,
+	const struct report_annotated_line *l, uint64_t line, const char *source)
 {
-	return json_pack("{s:o, s:o, s:o, s:o}", "line", report_json_u64(line), "samples",
-		report_json_u64(l ? l->nr_all : 0), "own_samples",
-		report_json_u64(l ? l->nr_own : 0), "source",
-		text ? report_json_text(text) : json_null());
+	struct annotate_row row = {line, l ? l->nr_all : 0, l ? l->nr_own : 0, source};
+	json_array_append_new(list, base_table_json(table, &row, NULL, 0));
 }
 
-static json_t *annotate_lines_json(const struct report_annotated_file *f)
+static json_t *annotate_lines_json(
+	const struct report_annotated_file *f, const struct base_table *table)
 {
 	json_t *list = json_array();
 	for (uint64_t line = 1; f->text && line <= f->nr_text; line++)
 		if (annotate_is_shown(f, line, JSON_AROUND))
-			json_array_append_new(list, annotate_line_json(annotate_sampled(f, line),
-							    line, f->text[line - 1]));
+			annotate_add_line(
+				list, table, annotate_sampled(f, line), line, f->text[line - 1]);
 	for (size_t i = 0; i < f->nr_sampled; i++)
 		if (!f->text || f->sampled[i].line > f->nr_text)
-			json_array_append_new(
-				list, annotate_line_json(&f->sampled[i], f->sampled[i].line, NULL));
+			annotate_add_line(list, table, &f->sampled[i], f->sampled[i].line, NULL);
 	return list;
 }
 
-static json_t *annotate_function_json(const struct report_annotated *f)
-{
-	json_t *files = json_array();
-	for (size_t i = 0; i < f->nr_files; i++)
-		json_array_append_new(files,
-			json_pack("{s:o, s:o, s:b, s:o}", "file", report_json_text(f->file[i].path),
-				"unreadable",
-				f->file[i].why ? report_json_text(f->file[i].why) : json_null(),
-				"changed_since", (int)f->file[i].newer, "lines",
-				annotate_lines_json(&f->file[i])));
-	return json_pack("{s:o, s:o, s:o, s:o}", "function", report_json_text(f->function),
-		"samples", report_json_u64(f->nr_all), "own_samples", report_json_u64(f->nr_own),
-		"files", files);
-}
+#include "report/annotate.def"
 
 json_t *report_annotate_result(const struct report_annotation *a)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < a->nr_functions; i++)
-		json_array_append_new(list, annotate_function_json(&a->function[i]));
-	return json_pack(
-		"{s:o, s:o}", "samples", report_json_u64(a->nr_samples), "functions", list);
+	return base_table_json(&report_annotate_document, a, NULL, 0);
 }
 
 json_t *report_annotate_json(const struct report_annotation *a)
 {
-	return report_envelope("longpole/annotate/1", &a->trace, report_annotate_result(a));
+	return report_envelope(report_annotate_document.name, &a->trace, report_annotate_result(a));
 }

@@ -169,12 +169,3 @@ void report_imbalance_words(struct base_str *out, const struct report *r)
 	base_str_addf(out, ". What even shares would buy: longpole whatif %s balance '#%zu'",
 		r->trace.path, r->imbalance_part);
 }
-
-json_t *report_imbalance_json(const struct report *r)
-{
-	const struct report_balance *b = &r->imbalance;
-	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:s}", "part",
-		report_json_u64(r->imbalance_part), "members", report_json_u64(b->nr), "ranks",
-		b->of_ranks, "mean_ns", report_json_ns(b->mean_ns), "most_ns",
-		report_json_ns(b->most_ns), "most", r->imbalance_most);
-}

@@ -320,13 +320,10 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	struct report_predictor predictor = {0};
 	struct model *m = NULL;
 	struct report_index ix = {0};
-	struct report *r = base_alloc(sizeof *r);
+	struct report *r = report_answer_new(sizeof *r);
 	enum base_status s = BASE_OK;
 	if (!r)
 		return report_no_memory(err);
-	r->arena = base_arena_new(0);
-	if (!r->arena)
-		s = report_no_memory(err);
 	if (s == BASE_OK && (opts->nr_parts_max || opts->nr_opportunities_max))
 		s = report_predictor_pass(
 			&predictor, run, "finding the critical path", &first, &m, err);
@@ -381,8 +378,5 @@ enum base_status report_build(const struct report_run *run, const struct report_
 
 struct report *report_free(struct report *r)
 {
-	if (r)
-		base_arena_free(r->arena);
-	base_free(r);
-	return NULL;
+	return report_answer_free(r);
 }

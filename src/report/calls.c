@@ -446,12 +446,11 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 enum base_status report_calls_build(
 	const struct report_run *run, struct report_calls **ret, struct base_err *err)
 {
-	struct report_calls *out = base_alloc(sizeof *out);
+	struct report_calls *out = report_answer_new(sizeof *out);
 	if (!out)
 		return report_no_memory(err);
 	struct builder b = {.out = out, .run = run};
-	out->arena = base_arena_new(0);
-	enum base_status s = out->arena ? fill(&b, err) : report_no_memory(err);
+	enum base_status s = fill(&b, err);
 	base_free(b.cell);
 	base_free(b.total);
 	base_map_fini(&b.totals);
@@ -467,8 +466,5 @@ enum base_status report_calls_build(
 
 struct report_calls *report_calls_free(struct report_calls *c)
 {
-	if (c)
-		base_arena_free(c->arena);
-	base_free(c);
-	return NULL;
+	return report_answer_free(c);
 }

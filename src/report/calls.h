@@ -77,7 +77,6 @@ struct report_calls_view {
 void report_calls_text(struct base_str *out, const struct report_calls *c,
 	const struct report_calls_view *view, const struct report_style *style);
 json_t *report_calls_json(const struct report_calls *c);
-extern const struct base_table report_calls_document;
 /* Tables of the events, in user space and in the kernel (calls_events.c). */
 void report_calls_events_text(struct base_str *out, const struct report_calls *c,
 	const struct report_calls_view *view, const struct report_style *style);

@@ -508,15 +508,11 @@ enum base_status report_coach_build(
 		.queue = coach_hear_queue,
 		.verb = coach_hear_verb};
 	struct report_pass_options opts = {.sink = &sink};
-	struct coach_build b = {.out = base_alloc(sizeof *b.out)};
-	enum base_status s = BASE_OK;
+	struct coach_build b = {.out = report_answer_new(sizeof *b.out)};
 	if (!b.out)
 		return report_no_memory(err);
-	b.out->arena = base_arena_new(0);
-	if (!b.out->arena)
-		s = report_no_memory(err);
-	if (s == BASE_OK)
-		s = report_pass(run, "looking for what lacks an annotation", &opts, &b.m, err);
+	enum base_status s =
+		report_pass(run, "looking for what lacks an annotation", &opts, &b.m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&b.out->trace, b.out->arena, run, b.m, err);
 	finish_activities(&activities);
@@ -540,9 +536,7 @@ struct report_coach *report_coach_free(struct report_coach *c)
 	if (!c)
 		return NULL;
 	base_free(c->advice);
-	base_arena_free(c->arena);
-	base_free(c);
-	return NULL;
+	return report_answer_free(c);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

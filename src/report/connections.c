@@ -187,16 +187,11 @@ enum base_status report_connections_build(
 	const struct report_run *run, struct report_connections **ret, struct base_err *err)
 {
 	struct report_pass_options opts = {.connections = true};
-	struct report_connections *out = base_alloc(sizeof *out);
+	struct report_connections *out = report_answer_new(sizeof *out);
 	struct model *m = NULL;
-	enum base_status s = BASE_OK;
 	if (!out)
 		return report_no_memory(err);
-	out->arena = base_arena_new(0);
-	if (!out->arena)
-		s = report_no_memory(err);
-	if (s == BASE_OK)
-		s = report_pass(run, "following each connection", &opts, &m, err);
+	enum base_status s = report_pass(run, "following each connection", &opts, &m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, run, m, err);
 	if (s == BASE_OK)
@@ -215,10 +210,7 @@ enum base_status report_connections_build(
 
 struct report_connections *report_connections_free(struct report_connections *c)
 {
-	if (c)
-		base_arena_free(c->arena);
-	base_free(c);
-	return NULL;
+	return report_answer_free(c);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -11,10 +11,7 @@
 
 struct report_diff *report_diff_new(void)
 {
-	struct report_diff *d = base_alloc(sizeof *d);
-	if (d)
-		d->arena = base_arena_new(0);
-	return d && !d->arena ? report_diff_free(d) : d;
+	return report_answer_new(sizeof(struct report_diff));
 }
 
 struct report_diff *report_diff_free(struct report_diff *d)
@@ -25,9 +22,7 @@ struct report_diff *report_diff_free(struct report_diff *d)
 		base_free(d->path[i]);
 	base_free(d->quantity);
 	base_map_fini(&d->by_name);
-	base_arena_free(d->arena);
-	base_free(d);
-	return NULL;
+	return report_answer_free(d);
 }
 
 enum base_status report_diff_version(struct report_diff *d, const char *label, struct base_err *err)

@@ -438,11 +438,10 @@ static enum base_status gpu_fill(struct gpu_build *b, struct base_err *err)
 enum base_status report_gpu_build(const struct report_run *run,
 	const struct report_gpu_options *opts, struct report_gpu **ret, struct base_err *err)
 {
-	struct gpu_build b = {.out = base_alloc(sizeof *b.out), .run = run, .opts = opts};
+	struct gpu_build b = {.out = report_answer_new(sizeof *b.out), .run = run, .opts = opts};
 	if (!b.out)
 		return report_no_memory(err);
-	b.out->arena = base_arena_new(0);
-	enum base_status s = b.out->arena ? gpu_fill(&b, err) : report_no_memory(err);
+	enum base_status s = gpu_fill(&b, err);
 	report_predictor_fini(&b.predictor);
 	model_free(b.m);
 	base_map_fini(&b.by_text);

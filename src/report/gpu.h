@@ -46,7 +46,6 @@ enum base_status report_gpu_build(const struct report_run *run,
 	const struct report_gpu_options *opts, struct report_gpu **ret,
 	struct base_err *err) BASE_MUST_CHECK;
 struct report_gpu *report_gpu_free(struct report_gpu *g);
-extern const struct base_table report_gpu_document;
 void report_gpu_text(struct base_str *out, const struct report_gpu *g,
 	const struct report_gpu_options *opts, const struct report_style *style);
 json_t *report_gpu_json(const struct report_gpu *g); /* NULL: no memory */

@@ -355,15 +355,13 @@ static enum base_status graph_build_view(const struct report_run *run, struct mo
 	struct report_graph **ret, struct base_err *err)
 {
 	struct report_graph_options o = *opts;
-	struct report_graph *g = base_alloc(sizeof *g);
+	struct report_graph *g = report_answer_new(sizeof *g);
 	if (!g)
 		return report_no_memory(err);
 	g->view = o.view;
 	if (!o.max_nodes)
 		o.max_nodes = REPORT_GRAPH_NODES_DEFAULT;
-	g->arena = base_arena_new(0);
-	enum base_status s = g->arena ? report_fill_trace(&g->trace, g->arena, run, m, err)
-				      : report_no_memory(err);
+	enum base_status s = report_fill_trace(&g->trace, g->arena, run, m, err);
 	if (s == BASE_OK)
 		s = graph_fill(g, m, trace_reader_defs(run->reader), all, &o, err);
 	if (s != BASE_OK) {

@@ -2,6 +2,8 @@
 /* graph_text.c - the compact graph as a table of its heaviest edges, and as JSON. */
 #include "report/graph_private.h"
 
+#include <math.h>
+
 const char *report_graph_title(const struct report_graph *g)
 {
 	return g->view == REPORT_GRAPH_interaction ? "Who waits on whom"
@@ -188,83 +190,10 @@ void report_graph_text(struct base_str *out, const struct report_graph *g, size_
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static const char *node_kind(enum report_graph_node_kind k)
-{
-	static const char *const name[] = {"actor", "queue", "transition", "stub"};
-	return name[k];
-}
-
-static const char *edge_kind(enum report_graph_edge_kind k)
-{
-	static const char *const name[] = {
-		"state", "states", "open_state", "dependence", "put", "take", "put_and_take"};
-	return name[k];
-}
-
-static json_t *nodes(const struct report_graph *g)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < g->nr_nodes; i++) {
-		const struct report_graph_node *n = &g->node[i];
-		json_t *row = json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "node",
-			report_json_u64(i), "kind", node_kind(n->kind), "name", n->name, "times",
-			report_json_u64(n->passes), "time_ns", report_json_u64(n->time_ns),
-			"waiting_ns", report_json_u64(n->waiting_ns), "path_ns",
-			report_json_u64(n->path_ns));
-		if (n->kind == REPORT_NODE_transition) {
-			json_object_set_new(row, "from_state", report_json_text(n->from));
-			json_object_set_new(row, "to_state", report_json_text(n->to));
-		}
-		if (n->kind == REPORT_NODE_queue)
-			json_object_set_new(row, "type", report_json_text(n->type));
-		json_array_append_new(list, row);
-	}
-	return list;
-}
-
-static json_t *edges(const struct report_graph *g)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < g->nr_edges; i++) {
-		const struct report_graph_edge *e = &g->edge[i];
-		json_t *row = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-			"kind", edge_kind(e->kind), "name", e->name, "from",
-			report_json_u64(e->from), "to",
-			e->kind == REPORT_EDGE_open ? json_null() : report_json_u64(e->to), "times",
-			report_json_u64(e->passes), "waits", report_json_u64(e->waits), "time_ns",
-			report_json_u64(e->time_ns), "waiting_ns", report_json_u64(e->waiting_ns),
-			"latency_ns", report_json_u64(e->latency_ns), "path_ns",
-			report_json_u64(e->path_ns), "path_times", report_json_u64(e->path_visits));
-		if (e->kind < REPORT_EDGE_cross) {
-			json_object_set_new(row, "states", report_json_u64(e->nr_states));
-			json_object_set_new(row, "visits", report_json_u64(e->visits));
-		}
-		if (e->kind > REPORT_EDGE_cross) {
-			json_object_set_new(row, "puts", report_json_u64(e->puts));
-			json_object_set_new(row, "takes", report_json_u64(e->takes));
-			json_object_set_new(row, "bytes", report_json_u64(e->bytes));
-		}
-		json_array_append_new(list, row);
-	}
-	return list;
-}
+#include "report/graph.def"
 
 json_t *report_graph_json(const struct report_graph *g)
 {
-	json_t *folded = json_pack("{s:o, s:o, s:o, s:o}", "queues",
-		report_json_u64(g->nr_folded_queues), "actors",
-		report_json_u64(g->nr_folded_actors), "into", report_json_u64(g->nr_folded_groups),
-		"merged_transitions", report_json_u64(g->nr_merged_nodes));
-	json_t *left_out = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "nodes",
-		report_json_u64(g->nr_pruned_nodes), "edges", report_json_u64(g->nr_pruned_edges),
-		"visits", report_json_u64(g->pruned_visits), "time_ns",
-		report_json_u64(g->pruned_time_ns), "path_ns", report_json_u64(g->pruned_path_ns),
-		"uses", report_json_u64(g->pruned_uses), "idle_processor_handovers",
-		report_json_u64(g->nr_idle_handovers), "idle_queues",
-		report_json_u64(g->nr_idle_queues));
-	json_t *result = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "view",
-		report_graph_view_name(g->view), "elapsed_ns", report_json_ns(g->elapsed_ns),
-		"nodes", nodes(g), "edges", edges(g), "folded", folded, "left_out", left_out,
-		"unplaced_path_ns", report_json_u64(g->unplaced_ns));
-	return report_envelope("longpole/graph/1", &g->trace, result);
+	return report_envelope(report_graph_document.name, &g->trace,
+		base_table_json(&report_graph_document, g, g, 0));
 }

@@ -361,7 +361,7 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 	struct report_loops **ret, struct base_err *err)
 {
 	struct report_pass_options first = {.crossings = true};
-	struct report_loops *out = base_alloc(sizeof *out);
+	struct report_loops *out = report_answer_new(sizeof *out);
 	struct report_predictor predictor = {0};
 	struct report_index ix = {0};
 	struct graph_lane_result lane = {0};
@@ -370,11 +370,8 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 	enum base_status s = BASE_OK;
 	if (!out)
 		return report_no_memory(err);
-	n.arena = out->arena = base_arena_new(0);
-	if (!out->arena)
-		s = report_no_memory(err);
-	if (s == BASE_OK)
-		s = report_predictor_pass(&predictor, run, "looking for loops", &first, &n.m, err);
+	n.arena = out->arena;
+	s = report_predictor_pass(&predictor, run, "looking for loops", &first, &n.m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, run, n.m, err);
 	if (s == BASE_OK)
@@ -412,10 +409,7 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 
 struct report_loops *report_loops_free(struct report_loops *l)
 {
-	if (l)
-		base_arena_free(l->arena);
-	base_free(l);
-	return NULL;
+	return report_answer_free(l);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -80,17 +80,12 @@ enum base_status report_messages_build(
 	const struct report_run *run, struct report_messages **ret, struct base_err *err)
 {
 	struct report_pass_options opts = {0};
-	struct report_messages *out = base_alloc(sizeof *out);
+	struct report_messages *out = report_answer_new(sizeof *out);
 	struct base_map ways = {0};
 	struct model *m = NULL;
-	enum base_status s = BASE_OK;
 	if (!out)
 		return report_no_memory(err);
-	out->arena = base_arena_new(0);
-	if (!out->arena)
-		s = report_no_memory(err);
-	if (s == BASE_OK)
-		s = report_pass(run, "counting messages", &opts, &m, err);
+	enum base_status s = report_pass(run, "counting messages", &opts, &m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, run, m, err);
 	if (s == BASE_OK)
@@ -110,10 +105,7 @@ enum base_status report_messages_build(
 
 struct report_messages *report_messages_free(struct report_messages *r)
 {
-	if (r)
-		base_arena_free(r->arena);
-	base_free(r);
-	return NULL;
+	return report_answer_free(r);
 }
 
 void report_messages_text(struct base_str *out, const struct report_messages *r, size_t limit,

@@ -108,15 +108,10 @@ enum base_status report_path_build(const struct report_run *run,
 {
 	struct report_pass_options pass = {.keep_path = true};
 	struct model *m = NULL;
-	struct report_path *p = base_alloc(sizeof *p);
-	enum base_status s = BASE_OK;
+	struct report_path *p = report_answer_new(sizeof *p);
 	if (!p)
 		return report_no_memory(err);
-	p->arena = base_arena_new(0);
-	if (!p->arena)
-		s = report_no_memory(err);
-	if (s == BASE_OK)
-		s = report_pass(run, "finding the critical path", &pass, &m, err);
+	enum base_status s = report_pass(run, "finding the critical path", &pass, &m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&p->trace, p->arena, run, m, err);
 	if (s == BASE_OK)

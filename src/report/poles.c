@@ -283,12 +283,10 @@ static enum base_status poles_fill(
 enum base_status report_poles_build(const struct report_run *run,
 	const struct report_poles_options *opts, struct report_poles **ret, struct base_err *err)
 {
-	struct poles p = {.run = run, .out = base_alloc(sizeof *p.out)};
-	enum base_status s = BASE_OK;
+	struct poles p = {.run = run, .out = report_answer_new(sizeof *p.out)};
 	if (!p.out)
 		return report_no_memory(err);
-	p.out->arena = base_arena_new(0);
-	s = p.out->arena ? poles_fill(&p, opts, err) : report_no_memory(err);
+	enum base_status s = poles_fill(&p, opts, err);
 	report_predictor_fini(&p.predictor);
 	report_index_fini(&p.ix);
 	model_free(p.m);
@@ -301,10 +299,7 @@ enum base_status report_poles_build(const struct report_run *run,
 
 struct report_poles *report_poles_free(struct report_poles *p)
 {
-	if (p)
-		base_arena_free(p->arena);
-	base_free(p);
-	return NULL;
+	return report_answer_free(p);
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

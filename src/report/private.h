@@ -82,7 +82,7 @@ enum base_status report_balance(struct model *m, const double *share, uint32_t n
 enum base_status report_fill_imbalance(
 	struct report *r, struct model *m, struct base_err *err) BASE_MUST_CHECK;
 void report_imbalance_words(struct base_str *out, const struct report *r);
-json_t *report_imbalance_json(const struct report *r);
+extern const struct base_table report_balance_table;
 
 /* ---- functions.c: where the processor was in a state, by samples ----------------------------- */
 

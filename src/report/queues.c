@@ -108,15 +108,10 @@ enum base_status report_queues_model(const struct report_run *run, const char *p
 {
 	struct report_pass_options plain = {0};
 	struct model *m = NULL;
-	struct report_queues *q = base_alloc(sizeof *q);
-	enum base_status s = BASE_OK;
+	struct report_queues *q = report_answer_new(sizeof *q);
 	if (!q)
 		return report_no_memory(err);
-	q->arena = base_arena_new(0);
-	if (!q->arena)
-		s = report_no_memory(err);
-	if (s == BASE_OK)
-		s = report_pass(run, "counting who waits on what", &plain, &m, err);
+	enum base_status s = report_pass(run, "counting who waits on what", &plain, &m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&q->trace, q->arena, run, m, err);
 	if (s == BASE_OK)
@@ -142,10 +137,7 @@ enum base_status report_queues_build(const struct report_run *run, const char *p
 
 struct report_queues *report_queues_free(struct report_queues *q)
 {
-	if (q)
-		base_arena_free(q->arena);
-	base_free(q);
-	return NULL;
+	return report_answer_free(q);
 }
 
 /* ---- rendering ------------------------------------------------------------------------------- */

@@ -143,7 +143,7 @@ struct report {
 	size_t nr_opportunities;
 	uint64_t nr_annotation_findings; /* see `longpole coach` */
 	bool opportunities_cut;          /* there are more of 1 % and above */
-	struct {
+	struct report_runner_up {
 		bool found;
 		double length_ns;
 		const char *state; /* topic that it has more of than the path; "" none */
@@ -205,7 +205,6 @@ struct report_path *report_path_free(struct report_path *p);
 void report_path_text(struct base_str *out, const struct report_path *p,
 	const struct report_path_options *opts, const struct report_style *style);
 json_t *report_path_json(const struct report_path *p, const struct report_path_options *opts);
-extern const struct base_table report_path_document;
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
@@ -231,7 +230,6 @@ struct report_queues *report_queues_free(struct report_queues *q);
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
-extern const struct base_table report_queues_document;
 
 /* ---- messages of MPI ------------------------------------------------------------------------- */
 
@@ -255,7 +253,6 @@ struct report_messages *report_messages_free(struct report_messages *r);
 void report_messages_text(struct base_str *out, const struct report_messages *r, size_t limit,
 	const struct report_style *style);
 json_t *report_messages_json(const struct report_messages *r);
-extern const struct base_table report_messages_document;
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -300,7 +297,6 @@ struct report_connections *report_connections_free(struct report_connections *c)
 void report_connections_text(struct base_str *out, const struct report_connections *c,
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_connections_json(const struct report_connections *c);
-extern const struct base_table report_connections_document;
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
@@ -336,7 +332,6 @@ struct report_loops *report_loops_free(struct report_loops *l);
 void report_loops_text(
 	struct base_str *out, const struct report_loops *l, const struct report_style *style);
 json_t *report_loops_json(const struct report_loops *l);
-extern const struct base_table report_loops_document;
 /* ---- poles ----------------------------------------------------------------------------------- */
 
 struct report_pole {
@@ -376,7 +371,6 @@ struct report_poles *report_poles_free(struct report_poles *p);
 void report_poles_text(
 	struct base_str *out, const struct report_poles *p, const struct report_style *style);
 json_t *report_poles_json(const struct report_poles *p);
-extern const struct base_table report_poles_document;
 
 /* ---- graph ----------------------------------------------------------------------------------- */
 
@@ -522,7 +516,6 @@ struct report_actors *report_actors_free(struct report_actors *a);
 void report_actors_text(struct base_str *out, const struct report_actors *all,
 	const struct report_actors_options *opts, const struct report_style *style);
 json_t *report_actors_json(const struct report_actors *all);
-extern const struct base_table report_actors_document;
 
 /* ---- coach ----------------------------------------------------------------------------------- */
 
@@ -552,6 +545,5 @@ struct report_coach *report_coach_free(struct report_coach *c);
 void report_coach_text(struct base_str *out, const struct report_coach *c,
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_coach_json(const struct report_coach *c);
-extern const struct base_table report_coach_document;
 
 #endif

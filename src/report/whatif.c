@@ -773,14 +773,11 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	struct report_pass_options plain = {0};
 	struct report_index ix = {0};
 	struct resolver w = {.scenarios = s};
-	struct report_whatif *out = base_alloc(sizeof *out);
+	struct report_whatif *out = report_answer_new(sizeof *out);
 	double polled_ns = 0;
 	enum base_status st = BASE_OK;
 	if (!out)
 		return report_no_memory(err);
-	out->arena = base_arena_new(0);
-	if (!out->arena)
-		st = report_no_memory(err);
 	if (st == BASE_OK)
 		st = choose_methods(&w, out, run, methods, err);
 	plain.sink = w.tokens ? graph_tokens_sink(w.tokens)
@@ -826,8 +823,5 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 
 struct report_whatif *report_whatif_free(struct report_whatif *w)
 {
-	if (w)
-		base_arena_free(w->arena);
-	base_free(w);
-	return NULL;
+	return report_answer_free(w);
 }

@@ -397,109 +397,17 @@ void report_whatif_text(
 	report_trace_text_caveats(out, &w->trace, style);
 }
 
-static json_t *best_json(const struct report_whatif *w, const struct report_prediction *p)
+static json_t *whatif_best_json(const struct report_whatif *w, const struct report_prediction *p,
+	const struct base_table *table)
 {
 	struct report_best b = report_best_of(w, p);
-	if (b.none)
-		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
-			"predicted_speedup_low", "predicted_speedup_high");
-	json_t *j = json_pack("{s:s, s:o, s:o, s:o}", "method", report_method_of(b.replay_share),
-		"predicted_speedup", report_json_share(b.speedup), "predicted_speedup_low",
-		report_json_share(b.low), "predicted_speedup_high", report_json_share(b.high));
-	if (b.throughput > 0) {
-		json_object_set_new(j, "throughput", report_json_share(b.throughput));
-		json_object_set_new(j, "throughput_low", report_json_share(b.throughput_low));
-		json_object_set_new(j, "throughput_high", report_json_share(b.throughput_high));
-	}
-	return j;
+	return base_table_json(table, &b, NULL, 0);
 }
 
-static json_t *edits_json(const struct report_prediction *p)
-{
-	json_t *edits = json_array();
-	for (size_t k = 0; k < p->nr_matches; k++) {
-		const struct report_match *m = &p->match[k];
-		json_t *edit = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:b, s:o}",
-			"edit", m->edit, "states", report_json_u64(m->nr_states), "queues",
-			report_json_u64(m->nr_queues), "path_share",
-			report_json_share(m->path_share), "waited_ns", report_json_ns(m->waited_ns),
-			"example", m->example, "estimated", m->estimated, "size",
-			report_json_u64(m->size), "size_inferred", m->size_inferred,
-			"queues_never_full", report_json_u64(m->nr_never_full));
-		if (edit && m->balance.nr)
-			json_object_set_new(edit, "balance",
-				json_pack("{s:o, s:b, s:o, s:o, s:s}", "members",
-					report_json_u64(m->balance.nr), "ranks",
-					m->balance.of_ranks, "mean_ns",
-					report_json_ns(m->balance.mean_ns), "most_ns",
-					report_json_ns(m->balance.most_ns), "most", m->most));
-		json_array_append_new(edits, edit);
-	}
-	return edits;
-}
-
-static json_t *replay_json(const struct report_replay_prediction *r)
-{
-	if (r->nr_stuck)
-		return json_pack("{s:n, s:n, s:n, s:n, s:o, s:s?, s:b}", "predicted_ns",
-			"predicted_speedup", "predicted_speedup_low", "predicted_speedup_high",
-			"actors_stuck", report_json_u64(r->nr_stuck), "first_stuck", r->stuck,
-			"others_stay", (int)r->others_stay);
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:n, s:s, s:o, s:b}", "predicted_ns",
-		report_json_ns(r->length_ns), "predicted_speedup", report_json_share(r->speedup),
-		"predicted_speedup_low", report_json_share(r->low), "predicted_speedup_high",
-		report_json_share(r->high), "actors_stuck", report_json_u64(r->nr_stuck),
-		"first_stuck", "next_bottleneck", r->next, "next_bottleneck_share",
-		report_json_share(r->next_share), "others_stay", (int)r->others_stay);
-}
-
-static json_t *path_json(const struct report_prediction *p)
-{
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:s?}", "method", "path",
-		"predicted_ns", report_json_ns(p->length_ns), "predicted_low_ns",
-		report_json_ns(p->low_ns), "predicted_high_ns", report_json_ns(p->high_ns),
-		"predicted_speedup", report_json_share(p->speedup), "predicted_speedup_low",
-		report_json_share(p->speedup_low), "predicted_speedup_high",
-		report_json_share(p->speedup_high), "next_bottleneck", p->next,
-		"next_bottleneck_share", report_json_share(p->next_share), "pool_never_free",
-		p->pool);
-}
-
-/* The path's prediction, replay's beside it; replay's in its place when there is no other. */
-static json_t *prediction_json(const struct report_whatif *w, const struct report_prediction *p)
-{
-	json_t *o = p->by_path ? path_json(p) : replay_json(&p->replay);
-	if (!p->by_path)
-		json_object_set_new(o, "method", json_string("replay"));
-	else if (p->replay.made)
-		json_object_set_new(o, "replay", replay_json(&p->replay));
-	json_object_set_new(o, "best", best_json(w, p));
-	json_object_set_new(o, "edits", edits_json(p));
-	json_object_set_new(o, "estimated", json_boolean(p->estimated));
-	return o;
-}
+#include "report/whatif.def"
 
 json_t *report_whatif_json(const struct report_whatif *w)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < w->nr_predictions; i++)
-		json_array_append_new(list, prediction_json(w, &w->prediction[i]));
-	json_t *result = json_pack("{s:o, s:f, s:o, s:o}", "elapsed_ns",
-		report_json_ns(w->elapsed_ns), "timed_share", w->timed_share, "late_timer_reads",
-		report_json_u64(w->late_timer_reads), "scenarios", list);
-	json_object_set_new(result, "spins", report_spins_json(&w->spins));
-	json_object_set_new(result, "polled_share", report_json_share(w->polled_share));
-	json_object_set_new(result, "box", report_box_json(&w->box));
-	if (w->replayed)
-		json_object_set_new(result, "replay",
-			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",
-				report_json_ns(w->base.recorded_ns), "replayed_ns",
-				report_json_ns(w->base.replayed_ns), "own_error_share",
-				report_json_share(w->base.own_error), "processors",
-				report_json_u64(w->base.nr_processors), "given_waits",
-				report_json_u64(w->base.nr_given), "given_ns",
-				report_json_u64(w->base.given_ns), "handover_modelled",
-				(int)w->base.learned, "wake_cost_ns",
-				report_json_u64(w->base.wake_ns)));
-	return report_envelope("longpole/whatif/1", &w->trace, result);
+	return report_envelope(report_whatif_document.name, &w->trace,
+		base_table_json(&report_whatif_document, w, w, 0));
 }

@@ -6,7 +6,9 @@
 set -uo pipefail
 export COLUMNS=100 LC_ALL=C.UTF-8
 here=$(dirname "$(readlink -f "$0")")
-old=$(readlink -f "${1:?usage: same.sh OLD NEW [TRACE...]}") new=$(readlink -f "${2:?usage: same.sh OLD NEW [TRACE...]}")
+declare -A binary
+binary[old]=$(readlink -f "${1:?usage: same.sh OLD NEW [TRACE...]}")
+binary[new]=$(readlink -f "${2:?usage: same.sh OLD NEW [TRACE...]}")
 shift 2
 traces=("$@")
 (($#)) || traces=("$here"/screens/*.lpt "$here"/*.lpt "$here"/bad/*.lpt "$here"/laws/*.lpt)
@@ -18,7 +20,7 @@ nr=0 bad=0
 same() {
 	local which
 	for which in old new; do
-		timeout 300 "${!which}" "$@" </dev/null >"$work/$which" 2>"$work/$which.err"
+		timeout 300 "${binary[$which]}" "$@" </dev/null >"$work/$which" 2>"$work/$which.err"
 		echo "exit status $?" >>"$work/$which"
 		cat "$work/$which.err" >>"$work/$which"
 	done

@@ -42,7 +42,6 @@ void ciat_table_fini(struct ciat_table *t);
 
 void ciat_objects_text(struct base_str *out, const struct ciat_table *t, size_t rows);
 void ciat_functions_text(struct base_str *out, const struct ciat_table *t, size_t rows);
-extern const struct base_table cmd_ciat_document;
 json_t *ciat_objects_json(const struct ciat_table *t);
 json_t *ciat_functions_json(const struct ciat_table *t);
 /* The memory that a site's access was in: "counters+0x8", "heap block from make() a.c:3, byte 16".

@@ -112,8 +112,7 @@ static int cmd_slack_answer(struct cmd *c, const struct cmd_slack_view *v)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_write_result(c, "longpole/slack/1",
-			v->fields ? cmd_slack_fields_json(v) : cmd_slack_json(v));
+		return cmd_write_result(c, cmd_slack_document.name, cmd_slack_json(v));
 	if (v->fields)
 		cmd_slack_fields_text(&text, v);
 	else
@@ -130,6 +129,7 @@ static int cmd_slack_in_order(struct cmd *c, struct memory_source *source, struc
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	v->result = slack_analysis_result(a);
+	v->is_in_order = true;
 	int status = cmd_slack_answer(c, v);
 	slack_analysis_free(a);
 	return status;

@@ -93,6 +93,7 @@ struct cmd_slack_view {
 	const struct memory_source *source;
 	const struct slack_machine_config *config;
 	const struct slack_options *options;
+	bool is_in_order;
 	const struct slack_result *result;        /* NULL: out of order */
 	const struct slack_fields_result *fields; /* NULL: in order */
 	const struct slack_core *core;
@@ -103,11 +104,12 @@ struct cmd_slack_view {
 };
 void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v);
 json_t *cmd_slack_json(const struct cmd_slack_view *v);
-/* ---- slack_spins.c: nothing, or null, when v->spins is NULL */
+extern const struct base_table cmd_slack_document;
+/* ---- slack_spins.c: nothing when v->spins is NULL */
 void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v);
-json_t *cmd_slack_spins_json(const struct cmd_slack_view *v);
+/* Those with most instructions first; the caller frees the list. NULL: no memory. */
+const struct slack_spin_loop **cmd_slack_loops(const struct slack_spins *s);
 /* ---- slack_fields.c: of the out-of-order model */
 void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v);
-json_t *cmd_slack_fields_json(const struct cmd_slack_view *v);
 
 #endif

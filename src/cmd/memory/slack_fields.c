@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slack_fields.c - the answer of `longpole slack --out-of-order`. */
 #include "cmd/memory/slack.h"
-#include "base/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -98,47 +97,4 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 	cmd_streams_source_caveats(&s, out);
 	base_str_addf(out, "NEXT  longpole slack --out-of-order --window=%u %s\n",
 		v->core->window * 2, v->trace);
-}
-
-json_t *cmd_slack_fields_json(const struct cmd_slack_view *v)
-{
-	const struct slack_fields_result *r = v->fields;
-	json_t *causes = json_object(), *list = json_array(), *slacks = json_array();
-	for (unsigned i = 0; i < SLACK_CAUSES; i++)
-		json_object_set_new(causes, slack_cause_name((enum slack_cause)i),
-			base_json_u64(r->cause_cycles[i]));
-	for (unsigned i = 0; r->slack.count && i < BASE_HISTOGRAM_BUCKETS; i++) {
-		uint64_t low, high, n = base_histogram_bucket(&r->slack, i, &low, &high);
-		if (n)
-			json_array_append_new(slacks,
-				json_pack("{s:o, s:o, s:o}", "from_cycles", base_json_u64(low),
-					"to_cycles", base_json_u64(high), "instructions",
-					base_json_u64(n)));
-	}
-	for (size_t i = 0; i < r->nr_code; i++) {
-		const struct slack_static *c = &r->code[i];
-		struct base_str name = {0};
-		if (!c->executed)
-			continue;
-		cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, c->code, &name);
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:o}", "name",
-				base_str_text(&name), "kind", slack_kind_name(c->kind), "executed",
-				base_json_u64(c->executed), "critical", base_json_u64(c->critical),
-				"least_slack_cycles", base_json_u64(c->least),
-				"greatest_slack_cycles", base_json_u64(c->greatest),
-				"mean_slack_cycles", c->sum / (double)c->executed,
-				"critical_cycles", base_json_u64(c->critical_cycles)));
-		base_str_fini(&name);
-	}
-	json_t *core = json_pack("{s:i, s:i, s:i, s:b}", "window_instructions",
-		(int)v->core->window, "width_instructions", (int)v->core->width, "penalty_cycles",
-		(int)v->core->penalty_cycles, "perfect_branches", v->core->perfect_branches);
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
-		"trace", v->trace, "protocol", v->config->cdat->protocol->name, "core", core,
-		"instructions", base_json_u64(r->instructions), "cycles", base_json_u64(r->cycles),
-		"in_order_cycles", base_json_u64(r->in_order_cycles), "edges",
-		base_json_u64(r->edges), "branches", base_json_u64(r->branches), "mispredicted",
-		base_json_u64(r->mispredicted), "not_decoded", base_json_u64(r->unknown), "cut",
-		r->cut, "cause_cycles", causes, "slack", slacks, "static_instructions", list);
 }

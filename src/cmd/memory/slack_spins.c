@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slack_spins.c - of `longpole slack --spins`: loops of the program's own that only wait. */
 #include "cmd/memory/slack.h"
-#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,8 +19,7 @@ static int slack_spins_most_first(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* NULL: no memory, or none. */
-static const struct slack_spin_loop **sorted(const struct slack_spins *s)
+const struct slack_spin_loop **cmd_slack_loops(const struct slack_spins *s)
 {
 	const struct slack_spin_loop **list = base_alloc((s->nr_loops + 1) * sizeof *list);
 	for (size_t i = 0; list && i < s->nr_loops; i++)
@@ -137,7 +135,7 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 	base_str_add(out, s->nr_loops ? ".\n\n  thread instructions       rounds   waits    "
 					"longest  loop\n"
 				      : ".\n");
-	const struct slack_spin_loop **list = sorted(s);
+	const struct slack_spin_loop **list = cmd_slack_loops(s);
 	for (size_t i = 0; list && i < s->nr_loops && i < v->rows; i++)
 		slack_spins_add_row(out, v, list[i]);
 	base_free(list);
@@ -148,65 +146,4 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 			"  not told: %" PRIu64
 			" {round|rounds} through code that could not be decoded\n",
 			s->unknown);
-}
-
-static json_t *slack_spins_loop_json(
-	const struct cmd_slack_view *v, const struct slack_spin_loop *l)
-{
-	struct base_str name = {0}, code = {0};
-	json_t *words = json_array();
-	cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, l->branch, &name);
-	base_str_addf(&code, "0x%" PRIx64, l->branch);
-	for (uint32_t i = 0; i < l->nr_words; i++) {
-		struct base_str word = {0};
-		cmd_slack_name(v->names, CMD_SLACK_DATA, l->word[i], &word);
-		json_array_append_new(words, json_string(base_str_text(&word)));
-		base_str_fini(&word);
-	}
-	json_t *j = json_pack("{s:s, s:s, s:i, s:b, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "branch",
-		base_str_text(&code), "name", base_str_text(&name), "thread", (int)l->thread,
-		"counts", l->counts, "spin_instructions", base_json_u64(l->instructions),
-		"spin_iterations", base_json_u64(l->rounds), "waits", base_json_u64(l->waits),
-		"longest_iterations", base_json_u64(l->longest_rounds), "exchanges", l->exchanges,
-		"more_words", l->more_words, "words", words);
-	base_str_fini(&name);
-	base_str_fini(&code);
-	return j;
-}
-
-static json_t *waits_json(const struct cmd_slack_view *v)
-{
-	const struct slack_waits *w = v->waits;
-	const struct slack_machine_result *m = v->result ? &v->result->machine : NULL;
-	if (!w || !m)
-		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "spin_instructions",
-		base_json_u64(m->respun), "waits", base_json_u64(m->rewaits),
-		"left_out_instructions", base_json_u64(w->skipped), "known_by_store",
-		base_json_u64(w->flags), "locks_taken", base_json_u64(w->locks), "arrivals",
-		base_json_u64(w->barriers), "several_stores", base_json_u64(w->several), "no_store",
-		base_json_u64(w->unseen));
-}
-
-json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
-{
-	const struct slack_spins *s = v->spins;
-	if (!s)
-		return json_null();
-	json_t *loops = json_array(), *threads = json_array();
-	const struct slack_spin_loop **list = sorted(s);
-	for (size_t i = 0; list && i < s->nr_loops; i++)
-		json_array_append_new(loops, slack_spins_loop_json(v, list[i]));
-	base_free(list);
-	for (uint32_t i = 0; i < s->nr_threads; i++)
-		json_array_append_new(threads,
-			json_pack("{s:i, s:o, s:o, s:o}", "thread", (int)i, "instructions",
-				base_json_u64(s->thread[i].instructions), "spin_instructions",
-				base_json_u64(s->thread[i].spinning), "counting_instructions",
-				base_json_u64(s->thread[i].counting)));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instructions",
-		base_json_u64(s->instructions), "spin_instructions", base_json_u64(s->spinning),
-		"counting_instructions", base_json_u64(s->counting), "rounds_not_told",
-		base_json_u64(s->unknown), "threads", threads, "loops", loops, "anew",
-		waits_json(v));
 }

@@ -35,9 +35,4 @@ void cmd_noc_describe(struct base_str *out, const struct noc_config *k);
 /* {"key": value, ...} of all parameters. */
 json_t *cmd_noc_config_json(const struct noc_config *config);
 
-/* Their JSON documents. */
-extern const struct base_table cmd_noc_sim_document, cmd_noc_saturation_document,
-	cmd_noc_infer_document, cmd_noc_closed_document, cmd_noc_compare_document,
-	cmd_noc_replay_document;
-
 #endif

@@ -104,40 +104,14 @@ static void cmd_run_text(struct base_str *out, const struct spin_yield *y)
 	base_str_add(out, "next: longpole spin PROG: which loops these are\n");
 }
 
-static json_t *json_of(const struct spin_yield *y)
-{
-	json_t *result = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "exit_status",
-		y->exit_code, "elapsed_ns", base_json_u64(y->elapsed_ns), "looks",
-		base_json_u64(y->nr_looks), "looks_crowded", base_json_u64(y->nr_crowded),
-		"glances", base_json_u64(y->nr_glances), "bursts", base_json_u64(y->nr_bursts),
-		"bursts_spinning", base_json_u64(y->nr_spins), "bursts_refused",
-		base_json_u64(y->nr_refused), "stopped_ns", base_json_u64(y->stopped_ns));
-	json_t *more = json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "unable",
-		y->unable, "loops", base_json_u64(y->nr_loops), "loops_by_code",
-		base_json_u64(y->nr_by_code), "loops_placed", base_json_u64(y->nr_placed),
-		"places_dropped", base_json_u64(y->nr_dropped), "places",
-		base_json_u64(y->nr_places), "first_loop_ns", base_json_u64(y->first_ns),
-		"threads_armed", base_json_u64(y->nr_armed), "threads_blocking",
-		base_json_u64(y->nr_blocked));
-	json_t *gave = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "signals",
-		base_json_u64(y->nr_samples), "signals_spinning", base_json_u64(y->nr_spinning),
-		"yields", base_json_u64(y->nr_yields), "yielded_ns", base_json_u64(y->yielded_ns),
-		"sleeps", base_json_u64(y->nr_sleeps), "sleeps_ended_by_change",
-		base_json_u64(y->nr_changed), "slept_ns", base_json_u64(y->slept_ns));
-	if (json_object_update(result, more) || json_object_update(result, gave)) {
-		json_decref(result); /* (no memory: the writer says so) */
-		result = NULL;
-	}
-	json_decref(gave);
-	json_decref(more);
-	return cmd_result_json("longpole/run/2", result);
-}
+#include "cmd/record/run.def"
 
 static int cmd_run_answer(struct cmd *c, const struct spin_yield *y)
 {
 	struct base_str out = {0};
 	if (cmd_given(c, "json")) {
-		cmd_add_json_line(&out, json_of(y));
+		cmd_add_json_line(&out, cmd_result_json(cmd_run_document.name,
+						base_table_json(&cmd_run_document, y, NULL, 0)));
 	} else {
 		cmd_run_text(&out, y);
 		cmd_fold(c, &out);

@@ -14,7 +14,6 @@ struct cmd_stat {
 };
 
 void cmd_stat_text(struct base_str *out, const struct cmd_stat *c);
-extern const struct base_table cmd_stat_document;
 json_t *cmd_stat_json(const struct cmd_stat *c);
 
 #endif

@@ -213,7 +213,6 @@ void memory_cdat_general_line(struct base_str *out, const struct memory_cdat_tra
 void memory_cdat_detailed_line(struct base_str *out, const struct memory_cdat_transaction *t,
 	uint32_t processors_per_node);
 void memory_cdat_tags(struct base_str *out, const struct memory_cdat_result *r);
-extern const struct base_table memory_cdat_document;
 json_t *memory_cdat_json(
 	const struct memory_cdat_result *r, const struct memory_cdat_config *config);
 double memory_cdat_average_latency(const struct memory_cdat_phase *p);

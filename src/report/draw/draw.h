@@ -41,6 +41,10 @@ static inline enum base_status report_no_memory(struct base_err *err)
 
 /* A zeroed array of the arena; NULL: no memory. */
 void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
+/* A struct that begins with its arena, zeroed but for that; NULL: no memory. Freed with all that is
+ * in the arena; NULL may be freed, too. Returns NULL. */
+void *report_answer_new(size_t size_bytes);
+void *report_answer_free(void *answer);
 
 /* ---- texts of others ------------------------------------------------------------------------- */
 

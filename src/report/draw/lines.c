@@ -35,6 +35,23 @@ void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes)
 	return base_arena_alloc(a, (nr ? nr : 1) * elem_size_bytes);
 }
 
+void *report_answer_new(size_t size_bytes)
+{
+	struct base_arena **answer = base_alloc(size_bytes);
+	if (!answer)
+		return NULL;
+	*answer = base_arena_new(0);
+	return *answer ? answer : report_answer_free(answer);
+}
+
+void *report_answer_free(void *answer)
+{
+	if (answer)
+		base_arena_free(*(struct base_arena **)answer);
+	base_free(answer);
+	return NULL;
+}
+
 /* ---- columns --------------------------------------------------------------------------------- */
 
 void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c)

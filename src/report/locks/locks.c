@@ -704,12 +704,11 @@ enum base_status report_locks_build(const struct report_run *run,
 {
 	if (opts->size != sizeof *opts)
 		return base_fail(err, BASE_ERR_USAGE, "report_locks_build: incomplete options");
-	struct report_locks *out = base_alloc(sizeof *out);
+	struct report_locks *out = report_answer_new(sizeof *out);
 	if (!out)
 		return report_no_memory(err);
 	struct builder b = {.out = out, .run = run, .opts = opts};
-	out->arena = base_arena_new(0);
-	enum base_status s = out->arena ? locks_fill(&b, err) : report_no_memory(err);
+	enum base_status s = locks_fill(&b, err);
 	report_locks_count_fini(&b.count);
 	report_lock_path_fini(&b.path);
 	base_map_fini(&b.site_rows);
@@ -730,7 +729,5 @@ struct report_locks *report_locks_free(struct report_locks *l)
 		base_histogram_fini(&l->lock[i].hold);
 		base_histogram_fini(&l->lock[i].wait);
 	}
-	base_arena_free(l->arena);
-	base_free(l);
-	return NULL;
+	return report_answer_free(l);
 }

@@ -162,7 +162,6 @@ struct report_locks_view {
 void report_locks_text(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *style);
 json_t *report_locks_json(const struct report_locks *l);
-extern const struct base_table report_locks_document;
 /* Tables of the events (locks_events.c). */
 void report_locks_events_text(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *style);

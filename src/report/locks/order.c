@@ -276,7 +276,5 @@ struct report_order *report_order_free(struct report_order *o)
 	if (!o)
 		return NULL;
 	base_free(o->cycle);
-	base_arena_free(o->arena);
-	base_free(o);
-	return NULL;
+	return report_answer_free(o);
 }

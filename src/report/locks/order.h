@@ -46,6 +46,5 @@ enum base_status report_order_build(const struct report_run *run, struct report_
 struct report_order *report_order_free(struct report_order *o);
 void report_order_text(struct base_str *out, const struct report_order *o);
 json_t *report_order_json(const struct report_order *o);
-extern const struct base_table report_order_document;
 
 #endif

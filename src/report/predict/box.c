@@ -113,13 +113,3 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 					"does not shorten it");
 	return true;
 }
-
-json_t *report_box_json(const struct report_box *box)
-{
-	if (box->fixed_ns <= 0)
-		return json_null();
-	return json_pack("{s:b, s:o, s:o, s:o, s:s, s:i}", "ends_run", (int)box->ends_run,
-		"fixed_ns", report_json_ns(box->fixed_ns), "after_ns",
-		report_json_ns(box->after_ns), "signals", report_json_u64(box->nr), "where",
-		box->where, "from_outside", box->from_outside);
-}

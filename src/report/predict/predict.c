@@ -260,3 +260,5 @@ void report_predictor_fini(struct report_predictor *p)
 {
 	report_learned_fini(&p->own);
 }
+
+#include "report/predict/predict.def"

@@ -76,7 +76,7 @@ void report_polled_words(struct base_str *s, double share);
 /* The caveat, if there is any; returns whether. */
 bool report_spins_text(struct base_str *out, const struct report_spins *s,
 	const struct report_style *st, const char *label, const char *then);
-json_t *report_spins_json(const struct report_spins *s);
+extern const struct base_table report_spin_table, report_box_table;
 
 /* lane: the estimate, and when it is one the ends of its interval. *ret_path, when not NULL: the
  * graph of the first lane simulated, for report_replay_next(); the caller frees it; NULL: somebody
@@ -179,7 +179,6 @@ enum base_status report_fill_box(struct report_box *ret, struct base_arena *aren
 void report_best_in_box(struct report_best *b, const struct report_box *box, double elapsed_ns,
 	const struct report_prediction *p);
 /* "the run ends when a timer's signal says so"; false: it has none. */
-json_t *report_box_json(const struct report_box *box);
 /* ranks.c: what of an MPI program is not in the trace; texts are the arena's. */
 enum base_status report_fill_ranks(struct report_ranks *ret, struct base_arena *arena,
 	struct model *m, struct base_err *err) BASE_MUST_CHECK;

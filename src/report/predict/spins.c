@@ -337,17 +337,3 @@ bool report_spins_text(struct base_str *out, const struct report_spins *s,
 	base_str_fini(&text);
 	return s->nr;
 }
-
-json_t *report_spins_json(const struct report_spins *s)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < s->nr; i++) {
-		const struct report_spin *spin = &s->spin[i];
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "function", spin->function,
-				      "word", spin->word, "spun_ns", report_json_ns(spin->spun_ns),
-				      "path_ns", report_json_ns(spin->path_ns), "path_share",
-				      report_json_share(spin->path_share)));
-	}
-	return list;
-}
