@@ -303,29 +303,22 @@ static bool is_candidate(
 static bool serves(
 	const struct search *s, const struct deadlock_file *f, const struct deadlock_key *k)
 {
+	if (!is_candidate(s, f, k))
+		return false;
 	switch (k->kind) {
 	case DEADLOCK_KEY_PIPE_DATA:
-		return access_is_pipe(f, k) && f->can_write;
+	case DEADLOCK_KEY_MQUEUE_DATA:
+		return f->can_write;
 	case DEADLOCK_KEY_PIPE_ROOM:
-		return access_is_pipe(f, k) && f->can_read;
-	case DEADLOCK_KEY_SOCKET_DATA:
-	case DEADLOCK_KEY_SOCKET_ROOM:
-		return is_peer(s, f, k);
-	case DEADLOCK_KEY_SOCKET_BACKLOG:
-		return is_listener(f, k);
+	case DEADLOCK_KEY_MQUEUE_ROOM:
+		return f->can_read;
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
-		return f->kind == DEADLOCK_FILE_EVENTFD && f->inode == k->id;
-	case DEADLOCK_KEY_MQUEUE_DATA:
-		return is_mqueue(f, k) && f->can_write;
-	case DEADLOCK_KEY_MQUEUE_ROOM:
-		return is_mqueue(f, k) && f->can_read;
+		return f->inode == k->id;
 	case DEADLOCK_KEY_FILE_LOCK: /* whoever took it, or inherited the open file */
-		return is_file_of_key(f, k) && (f->has_lock || f->has_process_lock);
-	case DEADLOCK_KEY_FUTEX_SHARED:
-		return is_file_of_key(f, k);
+		return f->has_lock || f->has_process_lock;
 	default:
-		return false;
+		return true;
 	}
 }
 

@@ -188,26 +188,34 @@ static const struct format_sarif_rule rules[] = {
 };
 enum { RULE_POLE = BASE_COUNT(rules) - 1 };
 
+/* Of what is at `where`; if that is no place in a file, the text says it where it is `told`. */
+static void sarif_add_at(struct format_sarif *s, struct format_sarif_result r, const char *where,
+	struct base_str *text, bool told)
+{
+	struct base_str buf = {0};
+	struct format_sarif_place place;
+	bool found = format_sarif_parse_place(where, &buf, &place);
+	if (told && !found && *where)
+		base_str_addf(text, ", at %s", where);
+	r.text = base_str_text(text);
+	r.place = found ? &place : NULL;
+	format_sarif_result(s, &r);
+	s->text.failed |= text->failed || buf.failed;
+	base_str_fini(text);
+	base_str_fini(&buf);
+}
+
 static void sarif_add_finding(struct format_sarif *s, const struct model_finding *f)
 {
 	static const enum format_sarif_level level[] = {[MODEL_SEVERITY_error] = FORMAT_SARIF_error,
 		[MODEL_SEVERITY_warning] = FORMAT_SARIF_warning,
 		[MODEL_SEVERITY_info] = FORMAT_SARIF_note};
-	struct base_str text = {0}, buf = {0};
-	struct format_sarif_place place;
-	bool found = format_sarif_parse_place(f->where, &buf, &place);
+	struct base_str text = {0};
+	struct format_sarif_result r = {.rule = f->check,
+		.level = level[f->severity],
+		.fingerprint = sarif_hash_of(sarif_hash_of(f->check, f->where), f->queue)};
 	base_str_addf(&text, "%s (%" PRIu64 " {time|times})", f->sentence, f->count);
-	if (!found && *f->where)
-		base_str_addf(&text, ", at %s", f->where);
-	uint64_t hash = sarif_hash_of(sarif_hash_of(f->check, f->where), f->queue);
-	format_sarif_result(s, &(struct format_sarif_result){.rule = f->check,
-				       .level = level[f->severity],
-				       .text = base_str_text(&text),
-				       .place = found ? &place : NULL,
-				       .fingerprint = hash});
-	s->text.failed |= text.failed || buf.failed;
-	base_str_fini(&text);
-	base_str_fini(&buf);
+	sarif_add_at(s, r, f->where, &text, true);
 }
 
 static void add_pole(struct format_sarif *s, const struct format_input *in,
@@ -215,21 +223,14 @@ static void add_pole(struct format_sarif *s, const struct format_input *in,
 {
 	const struct model_state *st = model_state(in->model, p->state);
 	const struct model_actor *a = model_actor(in->model, p->actor);
-	struct base_str text = {0}, buf = {0};
-	struct format_sarif_place place;
-	bool found = format_sarif_parse_place(st->where, &buf, &place);
+	struct base_str text = {0};
 	uint64_t hash = sarif_hash_of(RULE_POLE, a->group);
-	hash = sarif_hash_of(sarif_hash_of(hash, st->name), st->where);
+	struct format_sarif_result r = {.rule = RULE_POLE,
+		.level = FORMAT_SARIF_note,
+		.fingerprint = sarif_hash_of(sarif_hash_of(hash, st->name), st->where)};
 	base_str_addf(&text, "%.1f %% of the critical path: %s, %s", 100 * p->path_ns / length_ns,
 		a->group, st->name);
-	format_sarif_result(s, &(struct format_sarif_result){.rule = RULE_POLE,
-				       .level = FORMAT_SARIF_note,
-				       .text = base_str_text(&text),
-				       .place = found ? &place : NULL,
-				       .fingerprint = hash});
-	s->text.failed |= text.failed || buf.failed;
-	base_str_fini(&text);
-	base_str_fini(&buf);
+	sarif_add_at(s, r, st->where, &text, false);
 }
 
 enum base_status format_export_sarif(const struct format_input *in,

@@ -338,8 +338,9 @@ static enum base_status messages_begin(
 }
 
 static enum base_status messages_ask(struct merge_messages *x, uint32_t input,
-	const struct trace_record *r, uint64_t name, struct request asked)
+	const struct trace_record *r, uint32_t object, uint64_t name, struct request asked)
 {
+	asked.member = messages_member_of(x, input, r->stream, object);
 	struct request *q = messages_request(x, input, r->stream, name, true);
 	if (!q)
 		return BASE_ERR_NOMEM;
@@ -377,24 +378,14 @@ enum base_status merge_messages_record(
 	case TRACE_mpi_comm:
 		return messages_comm(x, input, r);
 	case TRACE_mpi_send:
-		return messages_ask(x, input, r, s->request,
-			(struct request){
-				.member = messages_member_of(x, input, r->stream, s->object),
-				.kind = REQUEST_send,
-				.peer = s->peer,
-				.op = s->op});
+		return messages_ask(x, input, r, s->object, s->request,
+			(struct request){.kind = REQUEST_send, .peer = s->peer, .op = s->op});
 	case TRACE_mpi_receive:
-		return messages_ask(x, input, r, v->request,
-			(struct request){
-				.member = messages_member_of(x, input, r->stream, v->object),
-				.kind = REQUEST_receive,
-				.peer = v->peer,
-				.op = v->op});
+		return messages_ask(x, input, r, v->object, v->request,
+			(struct request){.kind = REQUEST_receive, .peer = v->peer, .op = v->op});
 	case TRACE_mpi_collective:
-		return messages_ask(x, input, r, c->request,
-			(struct request){
-				.member = messages_member_of(x, input, r->stream, c->object),
-				.kind = REQUEST_collective,
+		return messages_ask(x, input, r, c->object, c->request,
+			(struct request){.kind = REQUEST_collective,
 				.peer = c->root,
 				.op = c->op,
 				.n = c->n});

@@ -68,19 +68,26 @@ void platform_nic_delay_interrupt(
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static bool tx_fetch(struct platform_sim *s, struct platform_machine *m)
+/* Descriptors over the bus, into the card. */
+static bool fetch(struct platform_sim *s, struct platform_machine *m, struct platform_queue *ring,
+	struct platform_queue *cache)
 {
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
-		TAKE_SOME(s, m, &y->tx.ring, 1, fetch_batch(y), NULL);
+		TAKE_SOME(s, m, ring, 1, fetch_batch(y), NULL);
 		m->count = m->taken;
 		TAKE(s, m, &y->bus, 1);
 		WORK(s, m, fetch_descriptors, descriptors_ns(y, m->count));
 		platform_give(s, m, &y->bus, 1);
-		PUT(s, m, &y->tx.cache, m->count, NULL);
+		PUT(s, m, cache, m->count, NULL);
 	}
 	PLATFORM_END(m);
+}
+
+static bool tx_fetch(struct platform_sim *s, struct platform_machine *m)
+{
+	return fetch(s, m, &system_of(m)->tx.ring, &system_of(m)->tx.cache);
 }
 
 static bool tx_dma(struct platform_sim *s, struct platform_machine *m)
@@ -167,17 +174,7 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 
 static bool rx_fetch(struct platform_sim *s, struct platform_machine *m)
 {
-	struct platform_system *y = system_of(m);
-	PLATFORM_BEGIN(m, 0);
-	for (;;) {
-		TAKE_SOME(s, m, &y->rx.free, 1, fetch_batch(y), NULL);
-		m->count = m->taken;
-		TAKE(s, m, &y->bus, 1);
-		WORK(s, m, fetch_descriptors, descriptors_ns(y, m->count));
-		platform_give(s, m, &y->bus, 1);
-		PUT(s, m, &y->rx.cache, m->count, NULL);
-	}
-	PLATFORM_END(m);
+	return fetch(s, m, &system_of(m)->rx.free, &system_of(m)->rx.cache);
 }
 
 static bool rx_dma(struct platform_sim *s, struct platform_machine *m)

@@ -230,7 +230,7 @@ json_t *report_calls_events_json(const struct report_calls *c, const struct repo
 		if (!(e->nr + e->special_nr))
 			continue;
 		json_t *row = calls_events_row_json(c, calls_events_row_of(u, mode));
-		json_object_set_new(row, "measured_calls", report_json_u64(e->nr + e->special_nr));
+		json_object_set_new(row, "measured_calls", base_json_u64(e->nr + e->special_nr));
 		json_object_set_new(o, mode_key[mode], row);
 	}
 	return o;

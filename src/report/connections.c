@@ -252,7 +252,7 @@ static json_t *connections_ids_json(const struct report_server *s)
 {
 	json_t *ids = json_array();
 	for (size_t i = 0; i < s->nr_connections; i++)
-		json_array_append_new(ids, report_json_u64(s->connection[i]));
+		json_array_append_new(ids, base_json_u64(s->connection[i]));
 	return ids;
 }
 

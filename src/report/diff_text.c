@@ -278,7 +278,7 @@ static json_t *diff_text_point_json(const struct report_diff_point *p)
 {
 	if (!p->nr_runs)
 		return json_null();
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "runs", report_json_u64(p->nr_runs), "median",
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "runs", base_json_u64(p->nr_runs), "median",
 		rounded(p->median.value), "low", rounded(p->median.low), "high",
 		rounded(p->median.high));
 	if (p->tested)
@@ -299,7 +299,7 @@ json_t *report_diff_json(const struct report_diff *d)
 	for (size_t v = 0; v < d->nr_versions; v++) {
 		json_t *paths = json_array();
 		for (size_t i = 0; i < d->nr_runs[v]; i++)
-			json_array_append_new(paths, report_json_text(d->path[v][i]));
+			json_array_append_new(paths, json_string(d->path[v][i]));
 		json_array_append_new(
 			versions, json_pack("{s:s, s:o}", "label", d->label[v], "runs", paths));
 	}

@@ -388,7 +388,7 @@ static json_t *keyed_value(json_t *in, const char *key, const char *unit, uint64
 {
 	char name[48];
 	snprintf(name, sizeof name, "%s_%s", key, unit);
-	json_object_set_new(in, name, report_json_u64(value));
+	json_object_set_new(in, name, base_json_u64(value));
 	return in;
 }
 
@@ -430,7 +430,7 @@ static json_t *slots_json(const uint64_t *slot)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < GRAPH_WATCH_SLOTS; i++)
-		json_array_append_new(list, report_json_u64(slot[i]));
+		json_array_append_new(list, base_json_u64(slot[i]));
 	return list;
 }
 
@@ -447,7 +447,7 @@ json_t *report_histograms_json(const struct report_histograms *h)
 						h->watch, (uint32_t)i, (enum graph_measure)m)));
 		json_array_append_new(
 			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "queue", q->name, "type",
-				      q->type, "members", report_json_u64(q->nr_members),
+				      q->type, "members", base_json_u64(q->nr_members),
 				      "histograms", all, "arrived_units",
 				      slots_json(graph_watch_arrived(h->watch, (uint32_t)i)),
 				      "departed_units",
@@ -456,6 +456,6 @@ json_t *report_histograms_json(const struct report_histograms *h)
 	double slot_ns = (double)(h->end_ns - h->start_ns) / GRAPH_WATCH_SLOTS;
 	json_t *result = json_pack("{s:o, s:o, s:o, s:o}", "elapsed_ns",
 		report_json_ns(h->queues->elapsed_ns), "rate_slot_ns", report_json_ns(slot_ns),
-		"queues_in_all", report_json_u64(h->queues->nr_queues), "queues", list);
+		"queues_in_all", base_json_u64(h->queues->nr_queues), "queues", list);
 	return report_envelope("longpole/histograms/1", &h->queues->trace, result);
 }

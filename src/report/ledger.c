@@ -269,7 +269,7 @@ enum base_status report_ledger_entry(struct base_str *out, const struct report_w
 	json_t *edits = json_array(), *entry;
 	ledger_add_kind(&kind, p);
 	for (size_t i = 0; i < p->nr_matches; i++)
-		json_array_append_new(edits, report_json_text(p->match[i].edit));
+		json_array_append_new(edits, json_string(p->match[i].edit));
 	entry = json_pack("{s:s, s:o, s:s, s:f}", "kind", base_str_text(&kind), "edits", edits,
 		"command", w->trace.command, "measured", measured_speedup);
 	struct report_best best = report_best_of(w, p);

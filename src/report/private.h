@@ -19,10 +19,10 @@ enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
 	struct report_predictor *predictor, struct model *m, const struct report_options *opts,
 	struct base_err *err) BASE_MUST_CHECK;
-/* "mutex m", "#2": which part is meant; NULL: none. */
 /* All locks, on the path or not, by name, with the states that `locks` predicts by. */
 enum base_status report_fill_lock_parts(struct report_parts *ret, struct base_arena *a,
 	const struct report_run *run, struct base_err *err) BASE_MUST_CHECK;
+/* "mutex m", "#2": which part is meant; NULL: none. */
 const struct report_part *report_find_part(const struct report_parts *p, const char *name);
 /* screen.c: in which place, doing what; after the rows. */
 enum base_status report_describe_parts(struct report *r, struct model *m,

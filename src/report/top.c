@@ -227,7 +227,7 @@ static json_t *json_row(const struct live_row *r, double all_ns, enum column col
 	json_object_set_new(j, "share", report_json_share(top_share_of(r->path_ns, all_ns)));
 	json_object_set_new(j, "waiting_ns", report_json_ns(r->waiting_ns));
 	json_object_set_new(j, "unexplained_ns", report_json_ns(r->unexplained_ns));
-	json_object_set_new(j, "visits", report_json_u64(r->visits));
+	json_object_set_new(j, "visits", base_json_u64(r->visits));
 	return j;
 }
 
@@ -242,7 +242,7 @@ static json_t *json_rows(const struct live_row *row, size_t nr, double all_ns, s
 
 void report_top_json_tables(json_t *to, const struct live_window *w, size_t limit, bool hosts)
 {
-	json_object_set_new(to, "nr_states", report_json_u64(w->nr_states));
+	json_object_set_new(to, "nr_states", base_json_u64(w->nr_states));
 	json_object_set_new(to, "states",
 		json_rows(w->state, w->nr_states, w->path_ns, limit, COLUMN_state, hosts));
 	json_object_set_new(to, "processes",
@@ -262,19 +262,19 @@ json_t *report_top_json(const struct live_window *w, const struct report_top_hea
 	base_str_fini(&finding);
 	if (!j)
 		return NULL;
-	json_object_set_new(j, "window", report_json_u64(w->number));
-	json_object_set_new(j, "from_ns", report_json_u64(w->from_ns));
-	json_object_set_new(j, "to_ns", report_json_u64(w->to_ns));
-	json_object_set_new(j, "origin_unix_ns", report_json_u64(head->origin_unix_ns));
+	json_object_set_new(j, "window", base_json_u64(w->number));
+	json_object_set_new(j, "from_ns", base_json_u64(w->from_ns));
+	json_object_set_new(j, "to_ns", base_json_u64(w->to_ns));
+	json_object_set_new(j, "origin_unix_ns", base_json_u64(head->origin_unix_ns));
 	json_object_set_new(j, "paths", json_integer(w->nr_paths));
 	json_object_set_new(j, "asleep", json_integer(w->nr_asleep));
 	json_object_set_new(j, "path_ns", report_json_ns(w->path_ns));
 	json_object_set_new(j, "unexplained_ns", report_json_ns(w->unexplained_ns));
 	json_object_set_new(j, "explained_share",
 		report_json_share(w->path_ns > 0 ? 1 - w->unexplained_ns / w->path_ns : 1));
-	json_object_set_new(j, "records", report_json_u64(w->nr_records));
-	json_object_set_new(j, "lost_records", report_json_u64(w->nr_lost));
-	json_object_set_new(j, "late_records", report_json_u64(w->nr_late));
+	json_object_set_new(j, "records", base_json_u64(w->nr_records));
+	json_object_set_new(j, "lost_records", base_json_u64(w->nr_lost));
+	json_object_set_new(j, "late_records", base_json_u64(w->nr_late));
 	json_object_set_new(j, "hindsight_windows", json_integer(w->hindsight));
 	json_object_set_new(j, "to_the_end", json_boolean(w->to_the_end));
 	json_object_set_new(j, "fresh_model", json_boolean(w->fresh));

@@ -275,13 +275,12 @@ json_t *report_merge_json(struct report_merge *m, size_t limit)
 	report_top_finding(&finding, &w);
 	json_t *hosts = json_array();
 	for (uint32_t i = 1; i <= nr_hosts(m); i++)
-		json_array_append_new(hosts, report_json_text(base_strtab_get(m->hosts, i)));
+		json_array_append_new(hosts, json_string(base_strtab_get(m->hosts, i)));
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
 		"longpole/top-merge/1", "tool", "longpole " LONGPOLE_VERSION, "finding",
-		report_json_text(base_str_text(&finding)), "hosts", hosts, "windows",
-		report_json_u64(m->nr_lines), "path_ns", report_json_ns(m->path_ns),
-		"unexplained_ns", report_json_ns(m->unexplained_ns), "records",
-		report_json_u64(m->nr_records));
+		json_string(base_str_text(&finding)), "hosts", hosts, "windows",
+		base_json_u64(m->nr_lines), "path_ns", report_json_ns(m->path_ns), "unexplained_ns",
+		report_json_ns(m->unexplained_ns), "records", base_json_u64(m->nr_records));
 	base_str_fini(&finding);
 	if (j)
 		report_top_json_tables(j, &w, limit, true);

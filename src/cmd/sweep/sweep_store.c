@@ -171,18 +171,6 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 
 #else
 
-/* It is there, and nobody else's. */
-static enum base_status sweep_store_own_file(const char *path, struct base_err *err)
-{
-	struct base_err refused = {0};
-	int fd = base_output_continue(path, &refused);
-	if (fd >= 0)
-		close(fd);
-	else if (err)
-		*err = refused;
-	return fd >= 0 ? BASE_OK : refused.status;
-}
-
 enum base_status sweep_store_open(struct sweep_store **ret, const char *path, struct base_err *err)
 {
 	(void)ret;

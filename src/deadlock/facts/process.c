@@ -529,52 +529,37 @@ void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p
 	base_free(file);
 }
 
+/* Whoever reads makes room, whoever writes brings data: of a socket, at the other end. */
+static bool key_of_use(const struct deadlock_file *f, bool writes, struct deadlock_key *ret)
+{
+	static const struct {
+		enum deadlock_file_kind file;
+		enum deadlock_key_kind room, data;
+	} use[] = {{DEADLOCK_FILE_PIPE, DEADLOCK_KEY_PIPE_ROOM, DEADLOCK_KEY_PIPE_DATA},
+		{DEADLOCK_FILE_SOCKET, DEADLOCK_KEY_SOCKET_ROOM, DEADLOCK_KEY_SOCKET_DATA},
+		{DEADLOCK_FILE_MQUEUE, DEADLOCK_KEY_MQUEUE_ROOM, DEADLOCK_KEY_MQUEUE_DATA},
+		{DEADLOCK_FILE_EVENTFD, DEADLOCK_KEY_EVENTFD_ROOM, DEADLOCK_KEY_EVENTFD_DATA}};
+	bool is_socket = f->kind == DEADLOCK_FILE_SOCKET;
+	bool has_device = f->kind == DEADLOCK_FILE_PIPE || f->kind == DEADLOCK_FILE_MQUEUE;
+	*ret = (struct deadlock_key){
+		.id = is_socket ? f->peer : f->inode, .space = has_device ? f->device : 0};
+	for (size_t i = 0; i < BASE_COUNT(use); i++) {
+		if (f->kind != use[i].file)
+			continue;
+		ret->kind = writes ? use[i].data : use[i].room;
+		return !is_socket || f->peer;
+	}
+	return false;
+}
+
 bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key *ret)
 {
-	*ret = (struct deadlock_key){.id = f->inode};
-	switch (f->kind) {
-	case DEADLOCK_FILE_PIPE:
-		ret->kind = DEADLOCK_KEY_PIPE_ROOM;
-		ret->space = f->device;
-		return true;
-	case DEADLOCK_FILE_SOCKET: /* whoever writes at the other end */
-		ret->kind = DEADLOCK_KEY_SOCKET_ROOM;
-		ret->id = f->peer;
-		return f->peer != 0;
-	case DEADLOCK_FILE_MQUEUE:
-		ret->kind = DEADLOCK_KEY_MQUEUE_ROOM;
-		ret->space = f->device;
-		return true;
-	case DEADLOCK_FILE_EVENTFD:
-		ret->kind = DEADLOCK_KEY_EVENTFD_ROOM;
-		return true;
-	default:
-		return false;
-	}
+	return key_of_use(f, false, ret);
 }
 
 bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key *ret)
 {
-	*ret = (struct deadlock_key){.id = f->inode};
-	switch (f->kind) {
-	case DEADLOCK_FILE_PIPE:
-		ret->kind = DEADLOCK_KEY_PIPE_DATA;
-		ret->space = f->device;
-		return true;
-	case DEADLOCK_FILE_SOCKET:
-		ret->kind = DEADLOCK_KEY_SOCKET_DATA;
-		ret->id = f->peer;
-		return f->peer != 0;
-	case DEADLOCK_FILE_MQUEUE:
-		ret->kind = DEADLOCK_KEY_MQUEUE_DATA;
-		ret->space = f->device;
-		return true;
-	case DEADLOCK_FILE_EVENTFD:
-		ret->kind = DEADLOCK_KEY_EVENTFD_DATA;
-		return true;
-	default:
-		return false;
-	}
+	return key_of_use(f, true, ret);
 }
 
 size_t deadlock_keys_of_opening(

@@ -10,6 +10,7 @@
 #define LONGPOLE_REPORT_DRAW_H
 
 #include "base/column.h"
+#include "base/json.h"
 #include "model/model.h"
 
 #include <jansson.h>
@@ -194,10 +195,8 @@ void report_next_line(struct base_str *out, const struct report_style *st, const
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-json_t *report_json_text(const char *text);
 json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
-json_t *report_json_u64(uint64_t n);
 json_t *report_envelope(
 	const char *schema, const struct report_trace *t, json_t *result /* stolen */);
 

@@ -7,11 +7,6 @@
 
 #include <math.h>
 
-json_t *report_json_text(const char *text)
-{
-	return json_string(text);
-}
-
 json_t *report_json_share(double share)
 {
 	return json_real(round(share * 1e6) / 1e6);
@@ -20,11 +15,6 @@ json_t *report_json_share(double share)
 json_t *report_json_ns(double ns)
 {
 	return json_integer(ns > 0 ? (json_int_t)llround(ns) : 0);
-}
-
-json_t *report_json_u64(uint64_t n)
-{
-	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
 }
 
 #include "report/draw/trace.def"

@@ -456,15 +456,15 @@ static enum base_status name_queues(
 	return s == BASE_OK ? s : report_no_memory(err);
 }
 
-struct topic {
+struct used { /* a topic, or a state */
 	double path_ns;
 	uint64_t total_ns;
 	uint32_t id;
 };
 
-static int by_topic(const void *a, const void *b)
+static int by_use(const void *a, const void *b)
 {
-	const struct topic *x = a, *y = b;
+	const struct used *x = a, *y = b;
 	if (x->path_ns != y->path_ns)
 		return x->path_ns < y->path_ns ? 1 : -1;
 	if (x->total_ns != y->total_ns)
@@ -476,7 +476,7 @@ static int by_topic(const void *a, const void *b)
 static enum base_status rank_topics(struct html_timeline *t, struct base_err *err)
 {
 	struct base_strtab *names = base_strtab_new();
-	struct topic *topic = base_alloc(((size_t)t->nr_states + 1) * sizeof *topic);
+	struct used *topic = base_alloc(((size_t)t->nr_states + 1) * sizeof *topic);
 	uint32_t *rank = base_alloc(((size_t)t->nr_states + 1) * sizeof *rank);
 	enum base_status s = names && topic && rank ? BASE_OK : BASE_ERR_NOMEM;
 	uint32_t nr = 0;
@@ -497,7 +497,7 @@ static enum base_status rank_topics(struct html_timeline *t, struct base_err *er
 		topic[st->topic].total_ns += st->total_ns;
 	}
 	if (s == BASE_OK && nr)
-		qsort(topic, nr, sizeof *topic, by_topic);
+		qsort(topic, nr, sizeof *topic, by_use);
 	for (uint32_t i = 0; s == BASE_OK && i < nr; i++)
 		rank[topic[i].id] = i;
 	for (uint32_t i = 0; s == BASE_OK && i < t->nr_states; i++)
@@ -506,22 +506,6 @@ static enum base_status rank_topics(struct html_timeline *t, struct base_err *er
 	base_free(topic);
 	base_free(rank);
 	return s == BASE_OK ? s : report_no_memory(err);
-}
-
-struct used {
-	double path_ns;
-	uint64_t total_ns;
-	uint32_t state;
-};
-
-static int by_use(const void *a, const void *b)
-{
-	const struct used *x = a, *y = b;
-	if (x->path_ns != y->path_ns)
-		return x->path_ns < y->path_ns ? 1 : -1;
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	return x->state < y->state ? -1 : x->state > y->state;
 }
 
 static void count_use(const struct html_timeline *t, struct used *used)
@@ -572,12 +556,12 @@ static enum base_status take_states(struct html_timeline *t, struct model *m, st
 	if (!t->state || !object)
 		return report_no_memory(err);
 	for (uint32_t i = 0; i < nr_used; i++) {
-		const struct model_state *st = model_state(m, used[i].state);
+		const struct model_state *st = model_state(m, used[i].id);
 		if (st->kind == MODEL_STATE_idle) /* drawn as nothing */
 			continue;
 		struct html_state *s = &t->state[t->nr_states];
 		object[t->nr_states] = st->object;
-		to[used[i].state] = t->nr_states++;
+		to[used[i].id] = t->nr_states++;
 		*s = (struct html_state){.kind = st->kind,
 			.name = report_clean(t->arena, st->name),
 			.where = report_clean(t->arena, st->where),
@@ -598,7 +582,7 @@ static enum base_status number_states(struct html_timeline *t, struct model *m,
 	if (!used)
 		return report_no_memory(err);
 	for (uint32_t i = 0; i < nr; i++)
-		used[i].state = i;
+		used[i].id = i;
 	for (size_t i = 0; i < lane->nr_states; i++)
 		used[lane->state[i].state].path_ns += lane->state[i].path_ns;
 	count_use(t, used);

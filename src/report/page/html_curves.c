@@ -202,7 +202,7 @@ static json_t *html_curves_answer_json(
 		report_json_share(a->best.speedup), "speedup_low", report_json_share(a->best.low),
 		"speedup_high", report_json_share(a->best.high), "length_ns",
 		report_json_ns(c->length_ns / fmax(a->best.speedup, 1e-9)), "method",
-		report_method_of(a->best.replay_share), "stuck", report_json_u64(a->nr_stuck));
+		report_method_of(a->best.replay_share), "stuck", base_json_u64(a->nr_stuck));
 }
 
 static json_t *topic_json(const struct curves *c, const struct topic *t)
@@ -244,7 +244,7 @@ static json_t *curves_json(const struct curves *c)
 		report_json_ns(c->length_ns), "states", topics, "processors", processors,
 		"replayed", (int)replayed, "replay_error",
 		report_json_share(c->predictor.base.own_error), "nr_processors",
-		report_json_u64(c->predictor.base.nr_processors));
+		base_json_u64(c->predictor.base.nr_processors));
 }
 
 enum base_status report_html_curves_json(

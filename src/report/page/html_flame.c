@@ -303,7 +303,7 @@ enum base_status report_html_flame_json(const struct report_run *run,
 			json_array_append_new(texts, json_string(base_strtab_get(f.texts, i)));
 		*ret = json_pack("{s:o, s:o, s:o, s:o, s:o}", "texts", texts, "path",
 			tree_json(&f.path), "cpu", tree_json(&f.cpu), "wait", tree_json(&f.wait),
-			"cut", report_json_u64(f.path.nr_cut + f.cpu.nr_cut + f.wait.nr_cut));
+			"cut", base_json_u64(f.path.nr_cut + f.cpu.nr_cut + f.wait.nr_cut));
 		s = *ret ? s : report_no_memory(err);
 	}
 	model_free(m);

@@ -119,12 +119,11 @@ static json_t *lanes(const struct html_timeline *t)
 		const struct html_lane *l = &t->lane[i];
 		json_array_append_new(list,
 			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", l->name,
-				"group", l->group, "pid", report_json_u64(l->pid), "tid",
-				report_json_u64(l->tid), "active_ns", report_json_u64(l->active_ns),
-				"wait_ns", report_json_u64(l->wait_ns), "path_ns",
-				report_json_ns(l->path_ns), "begin_ns",
-				report_json_u64(l->begin_ns), "end_ns",
-				report_json_u64(l->end_ns)));
+				"group", l->group, "pid", base_json_u64(l->pid), "tid",
+				base_json_u64(l->tid), "active_ns", base_json_u64(l->active_ns),
+				"wait_ns", base_json_u64(l->wait_ns), "path_ns",
+				report_json_ns(l->path_ns), "begin_ns", base_json_u64(l->begin_ns),
+				"end_ns", base_json_u64(l->end_ns)));
 	}
 	return list;
 }
@@ -140,7 +139,7 @@ static json_t *html_tiles_states(const struct html_timeline *t)
 				      (json_int_t)s->topic, "kind", model_state_kind_name(s->kind),
 				      "waits", (int)model_state_kind_waits(s->kind), "path_ns",
 				      report_json_ns(s->path_ns), "total_ns",
-				      report_json_u64(s->total_ns)));
+				      base_json_u64(s->total_ns)));
 	}
 	return list;
 }
@@ -165,7 +164,7 @@ static json_t *html_tiles_rows(const struct html_timeline *t)
 		json_array_append_new(
 			list, json_pack("{s:s, s:s, s:b, s:o}", "name", t->row[i].name, "type",
 				      t->row[i].type, "waiters", (int)t->row[i].waiters, "greatest",
-				      report_json_u64(t->row[i].greatest)));
+				      base_json_u64(t->row[i].greatest)));
 	return list;
 }
 
@@ -239,10 +238,10 @@ enum base_status report_html_timeline_json(
 	unsigned nr_bins;
 	json_t *bins = sums(t, max_bytes, &nr_bins);
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "start_ns",
-		report_json_u64(t->start_ns), "end_ns", report_json_u64(t->end_ns), "path_ns",
+		base_json_u64(t->start_ns), "end_ns", base_json_u64(t->end_ns), "path_ns",
 		report_json_ns(t->path_ns), "lanes", lanes(t), "lanes_left_out",
-		report_json_u64(t->nr_other_lanes), "states", html_tiles_states(t), "steps",
-		steps(t), "queues", html_tiles_rows(t), "sums", bins, "bins", (int)nr_bins);
+		base_json_u64(t->nr_other_lanes), "states", html_tiles_states(t), "steps", steps(t),
+		"queues", html_tiles_rows(t), "sums", bins, "bins", (int)nr_bins);
 	if (!o)
 		return report_no_memory(err);
 	size_t small = json_dumpb(o, NULL, 0, JSON_COMPACT);

@@ -44,7 +44,6 @@ void report_places_fini(struct report_places *p);
 /* "rank 3 of 8 has no trace: ..." of those that are false; nothing where there are none. */
 void report_missing_ranks(struct base_str *out, const bool *recorded, uint32_t nr_ranks);
 
-/* An answer to "how much faster is the run then", and its interval; low == high: it has none. */
 /* The run, or parts of it, last until a timer's signal (model/box.c): that time does not change. */
 struct report_box {
 	double fixed_ns;   /* 0: there is none */
@@ -55,6 +54,7 @@ struct report_box {
 	uint64_t nr;       /* signals */
 	int from_outside;  /* the signal by which somebody ended the run; 0: it was timers */
 };
+/* An answer to "how much faster is the run then", and its interval; low == high: it has none. */
 struct report_best {
 	double replay_share; /* of the answer; 0: the path's, 1: replay's */
 	bool no_interval;    /* simulated, but too long a log to be simulated otherwise, too */
@@ -159,12 +159,11 @@ enum { REPORT_VARIANTS = 11 };
  * one recording cannot say; nine of ten pairs of runs differ by less than RUNS_DIFFER. */
 #define REPORT_RUN_DEVIATES 0.02
 #define REPORT_RUNS_DIFFER  (1.645 * M_SQRT2 * REPORT_RUN_DEVIATES)
-/* States with samples in loops that only wait, longest first: such a share of each would go if it
- * were a wait for what another thread does sooner. */
-/* Who waits, and for whom is not known: it spins, or is blocked outside of every recorded call. */
 #define REPORT_POLLS_FROM                                                                          \
 	0.01 /* of the elapsed time: what spins or polls for less is not looked at */
 enum { REPORT_SPIN_STATES = 16 };
+/* A state with samples in loops that only wait, or that naps again and again: such a share of it
+ * would go if it were a wait for what another thread does sooner. */
 struct report_spin_state {
 	uint32_t state;
 	double share, spun_ns; /* of all actors */

@@ -178,10 +178,10 @@ enum base_status report_fill_box(struct report_box *ret, struct base_arena *aren
 /* ... then what is predicted is more work in that time. */
 void report_best_in_box(struct report_best *b, const struct report_box *box, double elapsed_ns,
 	const struct report_prediction *p);
-/* "the run ends when a timer's signal says so"; false: it has none. */
 /* ranks.c: what of an MPI program is not in the trace; texts are the arena's. */
 enum base_status report_fill_ranks(struct report_ranks *ret, struct base_arena *arena,
 	struct model *m, struct base_err *err) BASE_MUST_CHECK;
+/* "the run ends when a timer's signal says so"; false: it has none. */
 bool report_box_words(struct base_str *s, const struct report_box *box);
 /* The path itself stays a path when its states become shorter: none is shorter than what is left of
  * it then. path_ns: of the run, by state. 0: edits of another kind. */
