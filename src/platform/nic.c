@@ -69,8 +69,8 @@ void platform_nic_delay_interrupt(
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /* Descriptors over the bus, into the card. */
-static bool fetch(struct platform_sim *s, struct platform_machine *m, struct platform_queue *ring,
-	struct platform_queue *cache)
+static bool nic_fetch(struct platform_sim *s, struct platform_machine *m,
+	struct platform_queue *ring, struct platform_queue *cache)
 {
 	struct platform_system *y = system_of(m);
 	PLATFORM_BEGIN(m, 0);
@@ -87,7 +87,7 @@ static bool fetch(struct platform_sim *s, struct platform_machine *m, struct pla
 
 static bool tx_fetch(struct platform_sim *s, struct platform_machine *m)
 {
-	return fetch(s, m, &system_of(m)->tx.ring, &system_of(m)->tx.cache);
+	return nic_fetch(s, m, &system_of(m)->tx.ring, &system_of(m)->tx.cache);
 }
 
 static bool tx_dma(struct platform_sim *s, struct platform_machine *m)
@@ -174,7 +174,7 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 
 static bool rx_fetch(struct platform_sim *s, struct platform_machine *m)
 {
-	return fetch(s, m, &system_of(m)->rx.free, &system_of(m)->rx.cache);
+	return nic_fetch(s, m, &system_of(m)->rx.free, &system_of(m)->rx.cache);
 }
 
 static bool rx_dma(struct platform_sim *s, struct platform_machine *m)
