@@ -2,6 +2,8 @@
 /* cmd_graph.c - `longpole graph`: the compact graph, as DOT, a picture, a table or JSON. */
 #include "cmd/cmd.h"
 
+#include "report/graph/graph.h"
+
 #include <string.h>
 #include <unistd.h>
 

@@ -48,11 +48,6 @@ void report_topic_text(struct base_str *out, const struct report *r, struct mode
 enum base_status report_fill_finding(struct report *r, struct model *m,
 	const struct report_index *ix, struct base_err *err) BASE_MUST_CHECK;
 
-/* Several views of one recording of the graph; ret[nr]. As report_graph_build(). */
-enum base_status report_graph_build_views(const struct report_run *run,
-	const struct report_graph_options *opts, unsigned nr, struct report_graph **ret,
-	struct base_err *err) BASE_MUST_CHECK;
-
 /* ---- crowd.c: all who had the processors that a path waited for ------------------------------ */
 
 enum { REPORT_CROWD_MAX = 64 }; /* named apart; whoever comes later counts in the sum alone */

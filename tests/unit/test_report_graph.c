@@ -2,6 +2,7 @@
 /* test_report_graph.c - known answers of the compact graph with names; DOT texts; failing. */
 #include "report_fixture.h"
 
+#include "report/graph/graph.h"
 #include "report/report.h"
 
 static struct report_run run_of(const struct bench *b)

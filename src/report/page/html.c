@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html.c - the page's document: every answer that the other commands give, and the timeline. */
 #include "report/annotate.h"
+#include "report/graph/graph.h"
 #include "report/page/html_private.h"
 
 #include "config.h"

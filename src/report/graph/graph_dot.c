@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_dot.c - the compact graph in graphviz's DOT language: colours, widths, legend. */
-#include "report/graph_private.h"
+#include "report/graph/graph_private.h"
 
 #include <math.h>
 

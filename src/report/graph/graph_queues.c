@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_queues.c - pipes and sockets that the same actors use in the same way are drawn as one: a
  * server's connections. Locks keep their names. */
-#include "report/graph_private.h"
+#include "report/graph/graph_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_text.c - the compact graph as a table of its heaviest edges, and as JSON. */
-#include "report/graph_private.h"
+#include "report/graph/graph_private.h"
 
 #include <math.h>
 
@@ -190,7 +190,7 @@ void report_graph_text(struct base_str *out, const struct report_graph *g, size_
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-#include "report/graph.def"
+#include "report/graph/graph.def"
 
 json_t *report_graph_json(const struct report_graph *g)
 {

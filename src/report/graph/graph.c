@@ -2,7 +2,7 @@
 /* graph.c - the compact graph with names (seed 000, section 5.9): classes of what has one name,
  * then one of three views. */
 #include "graph/compact.h"
-#include "report/graph_private.h"
+#include "report/graph/graph_private.h"
 
 #include <stdlib.h>
 #include <string.h>

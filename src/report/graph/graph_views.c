@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_views.c - what is drawn: actors and queues (seed 000, 5.9.1), or transitions and states
  * (5.9.2, 5.9.3). */
-#include "report/graph_private.h"
+#include "report/graph/graph_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_private.h - shared by report/graph*.c. */
+/* graph_private.h - shared by the files of report/graph/, not beyond. */
 #ifndef LONGPOLE_REPORT_GRAPH_PRIVATE_H
 #define LONGPOLE_REPORT_GRAPH_PRIVATE_H
 
 #include "graph/compact.h"
-#include "report/private.h"
+#include "report/graph/graph.h"
+#include "report/predict/predictor.h"
 
 /* What ids stand for: several may have one name. Names are in the graph's arena. */
 struct graph_names {
