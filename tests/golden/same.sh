@@ -16,13 +16,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 nr=0 bad=0
 
-# same WORDS... - what both print and how both end.
+# same WORDS... - what both print, and write into a page, and how both end.
 same() {
 	local which
 	for which in old new; do
 		timeout 300 "${binary[$which]}" "$@" </dev/null >"$work/$which" 2>"$work/$which.err"
 		echo "exit status $?" >>"$work/$which"
-		cat "$work/$which.err" >>"$work/$which"
+		cat "$work/$which.err" "$work"/page* >>"$work/$which" 2>/dev/null
+		rm -f "$work"/page*
 	done
 	nr=$((nr + 1))
 	if ! cmp -s "$work/old" "$work/new"; then
@@ -61,7 +62,7 @@ for trace in "${traces[@]}"; do
 	for format in chrome csv collapsed firefox speedscope pprof otlp perfetto sarif; do
 		same export "$name" --format=$format -o -
 	done
-	same view "$name" -o /dev/stdout
+	same view "$name" -o "$work/page.html"
 done
 echo "$nr answers, $bad differ"
 exit $((bad > 0))
