@@ -22,8 +22,7 @@ static const struct cmd_option option[] = {
 const struct cmd_details cmd_details_dump = {
 	.usage = "[OPTIONS] [TRACE]",
 	.about = "Prints records in the order of time: time, stream, kind, and the fields with "
-		 "their names "
-		 "resolved. Kinds are those of doc/format.md.",
+		 "their names resolved. Kinds are those of share/doc/longpole/format.md.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole dump --kind=lock_wait server.lpt", "longpole dump --stats server.lpt",
