@@ -82,7 +82,7 @@ const char *longpole_version(void); /* of the library: "0.1.0" */
 /* ---- kinds of records ------------------------------------------------------------------------ */
 
 /* Kinds and their fields only ever become more. A kind keeps its number, its name, and its fields in
- * their order. They are described one by one in doc/format.md. */
+ * their order. They are described one by one in the installed format.md. */
 struct longpole_kind {
 	size_t size;
 	uint32_t kind;      /* its number */
