@@ -42,7 +42,8 @@ struct model *model_free(struct model *m)
 		m->made.role, m->made.class_, m->made.state, m->made.actor, m->made.queue,
 		m->naming.site_text, m->sampled.pool, m->annotated.noting, m->annotated.flight,
 		m->annotated.passed, m->sampled.chain, m->sampled.point, m->sampled.inside,
-		m->timing.clock, m->timing.timer, m->timing.box_timer, m->ending.object};
+		m->sampled.line, m->timing.clock, m->timing.timer, m->timing.box_timer,
+		m->ending.object};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->timing.killers, &m->known.pipes, &m->known.by_tid,
@@ -50,8 +51,8 @@ struct model *model_free(struct model *m)
 		&m->made.states, &m->known.tokens, &m->known.handles, &m->processors.processor_sets,
 		&m->sampled.spins, &m->annotated.machines, &m->sampled.samples, &m->sampled.pools,
 		&m->naming.files, &m->naming.own, &m->naming.alike, &m->naming.equal,
-		&m->sampled.inlined_at, &m->sampled.chains, &m->sampled.points, &m->sampled.insides,
-		&m->timing.clocks, &m->known.owners, &m->naming.identities};
+		&m->sampled.inlined_at, &m->sampled.at_site, &m->sampled.chains, &m->sampled.points,
+		&m->sampled.insides, &m->timing.clocks, &m->known.owners, &m->naming.identities};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	base_strtab_free(m->naming.texts);

@@ -415,7 +415,7 @@ struct model_unseen {
 const struct model_unseen *model_unseen_kinds(struct model *m, size_t *ret_nr);
 /* Counters of reading and modelling together. */
 const struct trace_health *model_health(const struct model *m);
-/* Text of a site: "function (file:line)", "main (a.cc:9), inlined put (q.h:4)", "module+0x12ab".
+/* Text of a site: "function (file:line)", "put (q.h:4), inlined in main", "module+0x12ab".
  * Borrowed. */
 const char *model_site_text(struct model *m, uint32_t site);
 /* The function at a site, then what is inlined in it there, each with the line that it is at.
@@ -432,6 +432,12 @@ unsigned model_site_frames(
 /* The functions of a chain without the outermost one, callers first; returns how many. */
 unsigned model_chain_frames(
 	const struct model *m, uint32_t chain, const char *ret[static MODEL_FRAMES_MAX]);
+/* The innermost function of a chain that is the program's own code, not inlined from a library's
+ * header; "": none of those that were inlined is. Borrowed. */
+const char *model_chain_inner(const struct model *m, uint32_t chain);
+/* Where most samples of a function of the program were, inlined or not: "src/q.h:40"; "": not
+ * known. Kept as long as the model. */
+const char *model_function_line(struct model *m, const char *function);
 
 /* Non-active time: preempted and ready, but another had the processor that it got in the end. By
  * waiting actor, longest first. (How long a woken thread waits for a processor nobody records: that

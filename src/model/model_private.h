@@ -72,9 +72,15 @@ struct role { /* actors of one program and start routine, or one kind of context
 struct model_chain {
 	uint32_t parent;   /* chain; 0: this is the function itself */
 	uint32_t function; /* string */
+	bool brought;      /* its code is not the program's own, but a header's of a library */
 };
 /* What a sample was in, in the upper half of its key: a function's string, else */
 enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain, MODEL_SAMPLE_inside, MODEL_SAMPLE_point };
+struct model_line { /* lines.c: that of a function with most of its samples */
+	const char *function;
+	uint32_t file, line; /* file: string */
+	uint64_t nr_samples;
+};
 struct sample_point { /* callers.c: one of the others, and who called it */
 	uint64_t function;
 	uint32_t stack;
@@ -211,9 +217,12 @@ struct model_sampled {
 	struct function_list *pool; /* by (role, site) of running states */
 	size_t nr_pools, pool_capacity;
 	struct base_map pools;
-	struct base_map spins;      /* (state, site of a loop that waits) -> samples */
-	struct base_map samples;    /* (state; part of its visits, and function string, module or
+	struct base_map spins;   /* (state, site of a loop that waits) -> samples */
+	struct base_map samples; /* (state; part of its visits, and function string, module or
 				       chain) -> count */
+	struct base_map at_site; /* (0, site) -> samples */
+	struct model_line *line; /* by function */
+	size_t nr_lines, line_capacity;
 	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
 	uint32_t nr_inlines;        /* rows that are indexed */
 	struct model_chain *chain;
@@ -826,6 +835,18 @@ enum base_status model_index_inlined(struct model *m) BASE_MUST_CHECK;
 const char *model_site_function(const struct model *m, uint32_t site); /* not inlined; "" unknown */
 /* 0: nothing is inlined there; or no memory: m->status. */
 uint32_t model_site_chain(struct model *m, uint32_t site);
+/* The innermost function at a site that is the program's own code, inlined or not, and where in it:
+ * strings; 0: not known. */
+struct model_code {
+	uint32_t function, file;
+	uint64_t line;
+};
+struct model_code model_site_code(const struct model *m, uint32_t site);
+/* "src/q.h:40", from where the program's own sources are. */
+const char *model_place_text(struct model *m, uint32_t file, uint64_t line);
+/* lines.c */
+void model_count_line(struct model *m, uint32_t site); /* a sample there */
+enum base_status model_find_lines(struct model *m) BASE_MUST_CHECK;
 uint32_t model_chain_function(const struct model *m, uint32_t chain); /* string */
 
 /* ---- rules ----------------------------------------------------------------------------------- */

@@ -156,8 +156,10 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 	if (!v->open)
 		begin_visit(v, state, t->entered_ns);
 	samples_count_spin(m, state, site);
-	if (!is_recorders(m, module))
+	if (!is_recorders(m, module)) {
+		model_count_line(m, site);
 		function = model_sample_key(m, function, module, r->u.sample.stack);
+	}
 	keep_sample(m, v, r->time_ns, function);
 }
 
@@ -166,6 +168,7 @@ void model_forget_samples(struct model *m)
 {
 	base_map_fini(&m->sampled.samples);
 	base_map_fini(&m->sampled.spins);
+	base_map_fini(&m->sampled.at_site);
 	for (uint32_t i = 0; i < m->nr_threads; i++)
 		m->thread[i].visit.nr = 0;
 }
@@ -604,5 +607,5 @@ enum base_status model_list_samples(struct model *m, bool ended)
 				base_map_get(&m->sampled.pools, st->role, st->pub.site, &pool) &&
 				is_like_role(&st->own, &m->sampled.pool[pool]);
 	}
-	return BASE_OK;
+	return model_find_lines(m);
 }

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { TEXT_INNERMOST = 2 }; /* inlined functions in a text beside the outermost */
-
 static const char *sites_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -76,64 +74,24 @@ unsigned model_site_frames(
 	return nr + 1;
 }
 
-static uint32_t chain_of(struct model *m, uint32_t parent, uint32_t function)
+/* What compilers and package managers bring lies elsewhere than a program's own sources. */
+static bool is_brought(const char *file)
 {
-	uint64_t ix;
-	if (base_map_get(&m->sampled.chains, parent, function, &ix))
-		return (uint32_t)ix;
-	/* number 0 is no chain */
-	ix = m->sampled.nr_chains ? m->sampled.nr_chains : 1;
-	if (base_grow(&m->sampled.chain, &m->sampled.chain_capacity, ix + 1,
-		    sizeof *m->sampled.chain) != BASE_OK ||
-		base_map_put(&m->sampled.chains, parent, function, ix) != BASE_OK) {
-		m->status = base_fail(m->err, BASE_ERR_NOMEM, "no memory for inlined functions");
-		return 0;
-	}
-	m->sampled.chain[ix] = (struct model_chain){.parent = parent, .function = function};
-	m->sampled.nr_chains = (uint32_t)ix + 1;
-	return (uint32_t)ix;
+	static const char *const others[] = {"/usr/", "/rustc/", "/.cargo/", "/.rustup/"};
+	for (size_t i = 0; i < BASE_COUNT(others); i++)
+		if (strstr(file, others[i]))
+			return true;
+	return false;
 }
 
-uint32_t model_site_chain(struct model *m, uint32_t site)
+static bool is_own_source(const char *file)
 {
-	const struct trace_defs *d = m->defs;
-	uint32_t nr, first = inlined_rows(m, site, &nr);
-	if (!nr || site >= d->nr_symbols || !d->symbols[site].function)
-		return 0;
-	uint32_t at = chain_of(m, 0, d->symbols[site].function);
-	for (uint32_t i = nr; at && i-- > 0;)
-		at = chain_of(m, at, d->inlines[first + i].function);
-	return at;
+	return strchr(file, '/') && !is_brought(file);
 }
-
-uint32_t model_chain_function(const struct model *m, uint32_t chain)
-{
-	while (m->sampled.chain[chain].parent)
-		chain = m->sampled.chain[chain].parent;
-	return m->sampled.chain[chain].function;
-}
-
-unsigned model_chain_frames(
-	const struct model *m, uint32_t chain, const char *ret[static MODEL_FRAMES_MAX])
-{
-	unsigned nr = 0;
-	for (uint32_t i = chain; i && m->sampled.chain[i].parent; i = m->sampled.chain[i].parent)
-		nr++;
-	for (unsigned i = nr; i-- > 0; chain = m->sampled.chain[chain].parent)
-		ret[i] = trace_text_of(m->defs, m->sampled.chain[chain].function);
-	return nr;
-}
-
-/* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool sites_begins(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
-}
-
-static bool is_of_system(const struct model_frame *f)
-{
-	return sites_begins(f->file, "/usr/include/") || sites_begins(f->file, "/usr/lib/");
 }
 
 /* Code that somebody builds here: no library that is installed, no kernel, no recorder. */
@@ -151,15 +109,85 @@ static bool is_own_module(const struct model *m, uint32_t site)
 	return !sites_begins(sites_base_name(path), "liblongpole-");
 }
 
-/* Not what compilers and package managers bring: that lies elsewhere. */
-static bool is_own_source(const char *file)
+static uint32_t chain_of(struct model *m, uint32_t parent, uint32_t function, bool brought)
 {
-	static const char *const others[] = {"/usr/", "/rustc/", "/.cargo/", "/.rustup/"};
-	for (size_t i = 0; i < BASE_COUNT(others); i++)
-		if (strstr(file, others[i]))
-			return false;
-	return strchr(file, '/') != NULL;
+	uint64_t ix;
+	if (base_map_get(&m->sampled.chains, parent, function, &ix))
+		return (uint32_t)ix;
+	/* number 0 is no chain */
+	ix = m->sampled.nr_chains ? m->sampled.nr_chains : 1;
+	if (base_grow(&m->sampled.chain, &m->sampled.chain_capacity, ix + 1,
+		    sizeof *m->sampled.chain) != BASE_OK ||
+		base_map_put(&m->sampled.chains, parent, function, ix) != BASE_OK) {
+		m->status = base_fail(m->err, BASE_ERR_NOMEM, "no memory for inlined functions");
+		return 0;
+	}
+	m->sampled.chain[ix] =
+		(struct model_chain){.parent = parent, .function = function, .brought = brought};
+	m->sampled.nr_chains = (uint32_t)ix + 1;
+	return (uint32_t)ix;
 }
+
+uint32_t model_site_chain(struct model *m, uint32_t site)
+{
+	const struct trace_defs *d = m->defs;
+	uint32_t nr, first = inlined_rows(m, site, &nr);
+	if (!nr || site >= d->nr_symbols || !d->symbols[site].function)
+		return 0;
+	/* (a row's file is where it was inlined: where the next one outside has its code) */
+	const bool own = is_own_module(m, site);
+	uint32_t file = d->inlines[first + nr - 1].file, function = d->symbols[site].function;
+	uint32_t at = chain_of(m, 0, function, !own || is_brought(trace_text_of(d, file)));
+	for (uint32_t i = nr; at && i-- > 0;) {
+		file = i ? d->inlines[first + i - 1].file : d->symbols[site].file;
+		at = chain_of(m, at, d->inlines[first + i].function,
+			!own || is_brought(trace_text_of(d, file)));
+	}
+	return at;
+}
+
+uint32_t model_chain_function(const struct model *m, uint32_t chain)
+{
+	while (m->sampled.chain[chain].parent)
+		chain = m->sampled.chain[chain].parent;
+	return m->sampled.chain[chain].function;
+}
+
+struct model_code model_site_code(const struct model *m, uint32_t site)
+{
+	const struct trace_defs *d = m->defs;
+	const struct trace_symbol *y = site && site < d->nr_symbols ? &d->symbols[site] : NULL;
+	uint32_t nr, first = inlined_rows(m, site, &nr), i = 0;
+	if (!y || !is_own_module(m, site))
+		return (struct model_code){0};
+	struct model_code at = {.file = y->file, .line = y->line};
+	for (; i < nr && is_brought(trace_text_of(d, at.file)); i++)
+		at = (struct model_code){
+			.file = d->inlines[first + i].file, .line = d->inlines[first + i].line};
+	at.function = i < nr ? d->inlines[first + i].function : y->function;
+	return at;
+}
+
+const char *model_chain_inner(const struct model *m, uint32_t chain)
+{
+	while (chain && m->sampled.chain[chain].brought)
+		chain = m->sampled.chain[chain].parent;
+	bool inlined = chain && m->sampled.chain[chain].parent;
+	return inlined ? trace_text_of(m->defs, m->sampled.chain[chain].function) : "";
+}
+
+unsigned model_chain_frames(
+	const struct model *m, uint32_t chain, const char *ret[static MODEL_FRAMES_MAX])
+{
+	unsigned nr = 0;
+	for (uint32_t i = chain; i && m->sampled.chain[i].parent; i = m->sampled.chain[i].parent)
+		nr++;
+	for (unsigned i = nr; i-- > 0; chain = m->sampled.chain[chain].parent)
+		ret[i] = trace_text_of(m->defs, m->sampled.chain[chain].function);
+	return nr;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* The directory is narrowed to what it has in common with the file's. */
 static void sites_narrow(struct source_tree *t, const char *file)
@@ -210,24 +238,19 @@ static void sites_add_frame(struct model *m, struct base_str *s, const struct mo
 			(unsigned long long)f->line);
 }
 
-/* "main (a.cc:90), inlined produce (q.h:40)": what the system's headers inlined in the end (locks'
- * and containers' insides) is left out. */
+/* "produce (q.h:40), inlined in main": the code that somebody would open, and whose call paths show
+ * it. What the system's headers inlined in the end (locks' and containers' insides) is left out. */
 static bool sites_add_frames(struct model *m, struct base_str *s, uint32_t site)
 {
 	struct model_frame frame[MODEL_FRAMES_MAX];
 	unsigned nr = model_site_frames(m, site, frame);
 	if (!nr)
 		return false;
-	while (nr > 1 && is_of_system(&frame[nr - 1]))
+	while (nr > 1 && is_brought(frame[nr - 1].file))
 		nr--;
-	sites_add_frame(m, s, &frame[0]);
-	unsigned from = nr > 1 + TEXT_INNERMOST ? nr - TEXT_INNERMOST : 1;
-	if (from > 1)
-		base_str_add(s, ", ...");
-	for (unsigned i = from; i < nr; i++) {
-		base_str_add(s, ", inlined ");
-		sites_add_frame(m, s, &frame[i]);
-	}
+	sites_add_frame(m, s, &frame[nr - 1]);
+	if (nr > 1)
+		base_str_addf(s, ", inlined in %s", frame[0].function);
 	return true;
 }
 
@@ -243,6 +266,14 @@ static void sites_add_place(struct model *m, struct base_str *s, uint32_t site)
 			(unsigned long long)at->offset);
 	else
 		base_str_addf(s, "0x%llx", (unsigned long long)at->offset);
+}
+
+const char *model_place_text(struct model *m, uint32_t file, uint64_t line)
+{
+	struct base_str s = {0};
+	base_str_addf(&s, "%s:%llu", source_name(m, trace_text_of(m->defs, file)),
+		(unsigned long long)line);
+	return model_keep_text(m, &s);
 }
 
 const char *model_site_text(struct model *m, uint32_t site)

@@ -80,8 +80,10 @@ static enum base_status build_add_function(struct rows *w, struct row_functions 
 	const struct model_function_share *share, double weight_ns)
 {
 	size_t i = 0;
+	/* (only what has no name is told apart by its file) */
 	while (i < f->nr && (strcmp(f->function[i].name, share->function) != 0 ||
-				    strcmp(f->function[i].where, share->where) != 0))
+				    (!*share->function &&
+					    strcmp(f->function[i].where, share->where) != 0)))
 		i++;
 	if (i == f->nr) {
 		enum base_status s =

@@ -60,7 +60,7 @@ static void finding_add_functions(struct base_str *s, const struct report_row *r
 		if (i && row->function[i].share < NAMED_SHARE_MIN)
 			break;
 		base_str_addf(s, ", %.0f %% of it in %s", row->function[i].share * 100,
-			*row->function[i].name ? row->function[i].name : row->function[i].where);
+			*row->function[i].said ? row->function[i].said : row->function[i].where);
 	}
 }
 
@@ -221,7 +221,7 @@ static void find_function(struct subject *u)
 {
 	const struct report_function *f = report_main_function(u->row);
 	if (f)
-		u->function = f->name;
+		u->function = f->said;
 }
 
 const struct report_function *report_main_function(const struct report_row *row)

@@ -23,8 +23,8 @@ static const char *way_text(struct base_arena *a, const struct model *m, uint32_
 }
 
 /* Only the first ways of each state: a long tail would never be shown. */
-static bool functions_add_inlined(struct report_function *f, struct base_arena *a,
-	const struct model *m, const struct model_inlined_share *in, double weight)
+static bool functions_add_inlined(struct report_function *f, struct base_arena *a, struct model *m,
+	const struct model_inlined_share *in, double weight)
 {
 	size_t i = 0;
 	while (i < f->nr_inlined && f->inlined[i].chain != in->chain)
@@ -33,10 +33,13 @@ static bool functions_add_inlined(struct report_function *f, struct base_arena *
 		return true;
 	if (i == f->nr_inlined) {
 		const char *way = way_text(a, m, in->chain);
-		if (!way)
+		const char *function = model_chain_inner(m, in->chain);
+		const char *inner = report_clean(a, function);
+		const char *where = report_clean(a, model_function_line(m, function));
+		if (!way || !inner || !where)
 			return false;
-		f->inlined[f->nr_inlined++] =
-			(struct report_inlined){.way = way, .chain = in->chain};
+		f->inlined[f->nr_inlined++] = (struct report_inlined){
+			.way = way, .inner = inner, .inner_where = where, .chain = in->chain};
 	}
 	f->inlined[i].nr_samples += in->nr_samples;
 	f->inlined[i].share += in->share * weight;
@@ -48,7 +51,8 @@ enum base_status report_function_add(struct report_function *f, struct base_aren
 {
 	if (!f->name) {
 		f->name = report_clean(a, share->function);
-		f->where = report_clean(a, share->where);
+		f->where = report_clean(
+			a, *share->where ? share->where : model_function_line(m, share->function));
 	}
 	bool kept = f->name && f->where;
 	f->nr_samples += share->nr_samples;
@@ -77,6 +81,25 @@ static int inlined_by_share(const void *a, const void *b)
 	return strcmp(x->way, y->way);
 }
 
+/* The optimiser inlines what a reader knows as a function: it is called what it would be called
+ * without the optimiser. */
+static void functions_say(struct report_function *f)
+{
+	f->said = f->name;
+	f->said_where = f->where;
+	for (size_t i = 0; i < f->nr_inlined; i++) {
+		double share = 0;
+		for (size_t k = 0; k < f->nr_inlined; k++)
+			if (!strcmp(f->inlined[k].inner, f->inlined[i].inner))
+				share += f->inlined[k].share;
+		if (!*f->inlined[i].inner || share < REPORT_FUNCTION_ALL * f->share)
+			continue;
+		f->said = f->inlined[i].inner;
+		f->said_where = f->inlined[i].inner_where;
+		return;
+	}
+}
+
 void report_functions_finish(struct report_function *f, size_t nr, double weight)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -86,6 +109,7 @@ void report_functions_finish(struct report_function *f, size_t nr, double weight
 		for (size_t k = 0; k < f[i].nr_inlined; k++)
 			f[i].inlined[k].share /= weight;
 		qsort(f[i].inlined, f[i].nr_inlined, sizeof *f[i].inlined, inlined_by_share);
+		functions_say(&f[i]);
 	}
 	if (nr)
 		qsort(f, nr, sizeof *f, by_share);

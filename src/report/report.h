@@ -81,12 +81,17 @@ extern const unsigned report_level_percent[REPORT_LEVELS];
 struct report_inlined { /* what was inlined in a function, there and in what was inlined */
 	const char
 		*way; /* "longest_match < compress": inlined in compress, which is inlined, too */
+	const char *inner;       /* the innermost of them that is the program's own; "": none is */
+	const char *inner_where; /* its file and line */
 	uint64_t nr_samples;
 	double share; /* of the row's running time: part of the function's */
 	uint32_t chain;
 };
 struct report_function {
 	const char *name, *where;
+	const char *said; /* the name, or that of what is inlined and has nearly all of its samples:
+			     what somebody who wrote the program calls it */
+	const char *said_where;
 	uint64_t nr_samples;
 	double share, share_low, share_high; /* of the row's running time */
 	struct report_inlined inlined[REPORT_INLINED_MAX];

@@ -30,15 +30,16 @@ enum {
 
 /* ---- what a part is -------------------------------------------------------------------------- */
 
-/* "run (a.c:5), inlined f (a.c:4)" -> "a.c:4"; "" for an address, which says less than the name. */
+/* "f (a.c:4), inlined in run" -> "a.c:4"; "" for an address, which says less than the name. */
 static const char *screen_place(struct base_arena *a, const char *where)
 {
-	const char *open = NULL, *close = strrchr(where, ')');
-	for (const char *p = strstr(where, " ("); p; p = strstr(p + 1, " ("))
-		open = p + 2;
-	if (!open || !close || close < open || !memchr(open, ':', (size_t)(close - open)))
-		return strstr(where, "+0x") ? "" : where;
-	return base_arena_strndup(a, open, (size_t)(close - open));
+	for (const char *open = strstr(where, " ("); open; open = strstr(open + 1, " (")) {
+		const char *file = open + 2, *close = strchr(file, ')');
+		const char *colon = close ? memchr(file, ':', (size_t)(close - file)) : NULL;
+		if (colon && strspn(colon + 1, "0123456789") == (size_t)(close - colon - 1))
+			return base_arena_strndup(a, file, (size_t)(close - file));
+	}
+	return strstr(where, "+0x") ? "" : where;
 }
 
 static const struct report_row *screen_row(const struct report *r, uint32_t topic)
@@ -85,21 +86,22 @@ static enum base_status screen_describe_topic(
 	const bool in_vain = holds && !report_topic_is_waited_for(m, ix, row);
 	const struct report_function *f =
 		holds && !in_vain ? NULL : report_main_function(row); /* the lock says more */
-	p->place = row->cause == MODEL_CAUSE_run_spread || (in_vain && f)
-			   ? screen_place(r->arena, f ? f->where : "")
-			   : screen_place(r->arena, f && *f->where ? f->where : row->where);
+	p->place =
+		row->cause == MODEL_CAUSE_run_spread || (in_vain && f)
+			? screen_place(r->arena, f ? f->said_where : "")
+			: screen_place(r->arena, f && *f->said_where ? f->said_where : row->where);
 	if (in_vain) {
 		base_str_addf(&text, "running under %s", row->what);
 		p->name = report_keep(r->arena, &text);
 	}
 	if (f) {
-		base_str_addf(&text, "%s%s", f->name, strpbrk(f->name, "+(") ? "" : "()");
+		base_str_addf(&text, "%s%s", f->said, strpbrk(f->said, "+(") ? "" : "()");
 		p->name = report_keep(r->arena, &text);
 	}
 	enum base_status s = p->text && p->place && p->name ? BASE_OK : BASE_ERR_NOMEM;
 	for (size_t i = 0; s == BASE_OK && row->nr_functions > 1 && i < row->nr_functions; i++)
 		if (*row->function[i].name)
-			s = screen_add_detail(p, r->arena, row->function[i].name,
+			s = screen_add_detail(p, r->arena, row->function[i].said,
 				row->function[i].share * p->path_ns);
 	return s;
 }
@@ -195,7 +197,7 @@ static void screen_find_compute(struct screen_compute *c, const struct report *r
 		c->all_ns += x->path_ns;
 		for (size_t k = 0; row && k < row->nr_functions; k++)
 			if (*row->function[k].name)
-				screen_add_compute(c, row->function[k].name,
+				screen_add_compute(c, row->function[k].said,
 					row->function[k].share * x->path_ns);
 	}
 }
@@ -214,12 +216,14 @@ static void screen_add_functions(struct base_str *s, const struct screen_compute
 			c->function[i]);
 }
 
-/* A lock that whoever runs has is taken everywhere: where those took it who had it longest. */
+/* Where those took it who computed longest with it; else where it was waited for. */
 static const char *screen_taken(
 	struct model *m, const struct under *u, unsigned most, const char *taken)
 {
-	const bool runs = most == MODEL_STATE_run && u->most_ns[most] > 0;
-	const char *longest = runs ? model_site_text(m, model_state(m, u->most[most])->site) : "";
+	const bool computes = most == MODEL_STATE_run || most == MODEL_STATE_hold;
+	const char *longest = computes && u->most_ns[most] > 0
+				      ? model_site_text(m, model_state(m, u->most[most])->site)
+				      : "";
 	return *longest ? longest : taken;
 }
 

@@ -41,7 +41,7 @@ test_inlined_in_answers() {
 	expect 0 longpole report --json "$work/inlined.lpt"
 	jq -e '[.. | .functions? // empty | .[]] | length > 0' out >/dev/null || skip "this kernel gave no samples"
 	is_json out '[.. | .inlined? // empty | .[].way] | any(test("mix < .*fold"))'
-	is_json out '[.result.path[].where] | any(test("known::run.*inlined known::worker::publish"))'
+	is_json out '[.result.path[].where] | any(test("known::worker::publish.*inlined in known::run"))'
 	expect 0 longpole whatif --json "$work/inlined.lpt" scale 'known::worker::fold*=-50%'
 	is_json out '.result.scenarios[0].edits[0] | .states > 0 and .path_share > 0 and .estimated'
 	expect 0 longpole export -q -f collapsed -o a.txt "$work/inlined.lpt"

@@ -188,6 +188,61 @@ static void inlined_callers_count(void **state)
 	finish(&b);
 }
 
+static uint32_t line_of(
+	struct bench *b, uint32_t module, uint32_t function, uint32_t file, uint32_t line)
+{
+	uint32_t id = ++b->nr_sites;
+	PUT(b, 0, 0, site, .site = id, .module = module, .offset = id * 16);
+	PUT(b, 0, 0, symbol, .site = id, .function = function, .file = file, .line = line);
+	return id;
+}
+
+static void inlined_at(struct bench *b, uint32_t row, uint32_t site, const char *function,
+	const char *file, int line)
+{
+	uint32_t text = string(b, function), path = string(b, file);
+	PUT(b, 0, 0, inlined, .inlined = row, .site = site, .function = text, .file = path,
+		.line = (uint32_t)line);
+}
+
+/* A sample counts for the innermost function of the program's own code and for the line there; a
+ * library's header and a library that is installed have no line that anybody would open. */
+static void the_line_with_most_samples(void **state)
+{
+	(void)state;
+	struct bench b;
+	uint32_t nr = 0;
+	begin(&b);
+	uint32_t burn = string(&b, "burn"), main_ = string(&b, "main"),
+		 a_c = string(&b, "/src/a.c"), vector = string(&b, "/usr/include/c++/12/vector");
+	uint32_t few = line_of(&b, PROGRAM, burn, a_c, 7),
+		 most = line_of(&b, PROGRAM, burn, a_c, 8),
+		 same = line_of(&b, PROGRAM, burn, a_c, 8),
+		 deep = line_of(&b, PROGRAM, main_, vector, 90),
+		 plain = line_of(&b, PROGRAM, main_, a_c, 30),
+		 library = line_of(&b, LIBRARY, string(&b, "deflate"), a_c, 5);
+	/* the vector's code in push() at b.h:4, that in main() at a.c:20 */
+	inlined_at(&b, 1, deep, "at", "/src/b.h", 4);
+	inlined_at(&b, 2, deep, "push", "/src/a.c", 20);
+	const struct taken t[] = {{few, stack_of(&b, &nr, (uint32_t[]){plain, 0}), 5}, {most, 0, 3},
+		{same, 0, 3}, {deep, 0, 9}, {plain, 0, 1}, {library, 0, 50}};
+	take(&b, t, BASE_COUNT(t));
+	assert_string_equal(model_function_line(b.model, "burn"), "a.c:8");
+	assert_string_equal(model_function_line(b.model, "push"), "b.h:4");
+	assert_string_equal(model_function_line(b.model, "main"), "a.c:30");
+	assert_string_equal(model_function_line(b.model, "at"), "");
+	assert_string_equal(model_function_line(b.model, "deflate"), "");
+	assert_string_equal(model_function_line(b.model, "nobody"), "");
+	size_t nr_functions, nr_chains = 0;
+	const struct model_function_share *f = model_functions(b.model, running(&b), &nr_functions);
+	for (size_t i = 0; i < nr_functions; i++)
+		for (size_t k = 0; k < f[i].nr_inlined; k++, nr_chains++)
+			assert_string_equal(
+				model_chain_inner(b.model, f[i].inlined[k].chain), "push");
+	assert_int_equal(nr_chains, 1);
+	finish(&b);
+}
+
 static void is_running(struct bench *b, const char *name)
 {
 	assert_string_equal(model_state(b->model, running(b))->name, name);
@@ -291,7 +346,7 @@ static void files_are_said_from_their_tree(void **state)
 		{{"/home/u/p/build/server", "/home/u/p/src/net/server.c", "",
 			 "f (src/net/server.c:7)"},
 			{"/home/u/p/build/server", "/home/u/p/src/main.c", "/home/u/p/include/q.h",
-				"f (include/q.h:9), inlined g (src/main.c:7)"},
+				"g (src/main.c:7), inlined in f"},
 			{"/usr/lib/libz.so.1", "/build/zlib/deflate.c", "", "f (deflate.c:7)"}},
 		/* one directory has them all */
 		{{"/home/u/server", "/home/u/server.c", "", "f (server.c:7)"},
@@ -364,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_has_what_it_calls),
 		cmocka_unit_test(inlined_callers_count),
+		cmocka_unit_test(the_line_with_most_samples),
 		cmocka_unit_test(a_library_without_names),
 		cmocka_unit_test(what_has_fewer_names),
 		cmocka_unit_test(plumbing_is_passed_over),

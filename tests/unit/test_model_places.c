@@ -57,10 +57,8 @@ static void make_sites(struct inlining *in)
 
 static void inlined_functions(void **state)
 {
-	static const char *const text[] = {"", "plain (a.cc:9)",
-		"main (f.cc:6), inlined g (g.cc:7), inlined h (h.cc:8)",
-		"main (f.cc:2), ..., inlined h (h.cc:4), inlined k (k.cc:5)", "main (f.cc:2)",
-		"0x1a2b", "libx.so+0x30", "n.cc:3"};
+	static const char *const text[] = {"", "plain (a.cc:9)", "h (h.cc:8), inlined in main",
+		"k (k.cc:5), inlined in main", "main (f.cc:2)", "0x1a2b", "libx.so+0x30", "n.cc:3"};
 	struct inlining in = {0};
 	struct model_frame frame[MODEL_FRAMES_MAX], all[8];
 	(void)state;
