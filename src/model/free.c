@@ -51,7 +51,7 @@ struct model *model_free(struct model *m)
 		&m->made.states, &m->known.tokens, &m->known.handles, &m->processors.processor_sets,
 		&m->sampled.spins, &m->annotated.machines, &m->sampled.samples, &m->sampled.pools,
 		&m->naming.files, &m->naming.own, &m->naming.alike, &m->naming.equal,
-		&m->sampled.inlined_at, &m->sampled.at_site, &m->sampled.chains, &m->sampled.points,
+		&m->sampled.inlined_at, &m->sampled.lines, &m->sampled.chains, &m->sampled.points,
 		&m->sampled.insides, &m->timing.clocks, &m->known.owners, &m->naming.identities};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);

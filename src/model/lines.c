@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines.c - of each sampled function the line that most of its samples were in: what somebody opens
- * who reads the function's name in an answer. A sample counts for the innermost function that is
- * the program's own code, inlined or not.
+ * lines.c - of each sampled function the line that somebody opens who reads its name in an answer.
+ * In the program's own code that is the line that most of its samples were in, of the innermost
+ * function, inlined or not. A library's function is called from the program's own code: that line.
  */
 #include "model/model_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void model_count_line(struct model *m, uint32_t site)
+void model_count_line(struct model *m, uint32_t site, uint32_t stack)
 {
+	const struct trace_defs *d = m->defs;
+	const uint32_t leaf = site && site < d->nr_symbols ? d->symbols[site].function : 0;
+	uint32_t function = 0;
 	uint64_t nr = 0;
-	base_map_get(&m->sampled.at_site, 0, site, &nr);
-	model_put(m, &m->sampled.at_site, 0, site, nr + 1);
+	for (size_t steps = 0; !model_site_code(m, site).file && steps < d->nr_stacks; steps++) {
+		if (!stack || stack >= d->nr_stacks || !leaf)
+			return;
+		function = leaf;
+		site = d->stacks[stack].site;
+		stack = d->stacks[stack].parent;
+	}
+	base_map_get(&m->sampled.lines, function, site, &nr);
+	model_put(m, &m->sampled.lines, function, site, nr + 1);
 }
 
 struct lines_pass {
@@ -22,16 +32,16 @@ struct lines_pass {
 	bool failed;
 };
 
-static bool lines_add_site(void *ctx, uint64_t unused, uint64_t site, uint64_t nr_samples)
+static bool lines_add_site(void *ctx, uint64_t leaf, uint64_t site, uint64_t nr_samples)
 {
 	struct lines_pass *p = ctx;
-	struct model_code code = model_site_code(p->m, (uint32_t)site);
+	const struct model_code code = model_site_code(p->m, (uint32_t)site);
+	const uint64_t function = leaf ? leaf : code.function;
 	uint64_t nr = 0, place = (uint64_t)code.file << 32 | (uint32_t)code.line;
-	(void)unused;
-	if (!code.function || !code.file)
+	if (!function || !code.file)
 		return true;
-	base_map_get(&p->counts, code.function, place, &nr);
-	p->failed = base_map_put(&p->counts, code.function, place, nr + nr_samples) != BASE_OK;
+	base_map_get(&p->counts, function, place, &nr);
+	p->failed = base_map_put(&p->counts, function, place, nr + nr_samples) != BASE_OK;
 	return !p->failed;
 }
 
@@ -71,7 +81,7 @@ enum base_status model_find_lines(struct model *m)
 	struct model_sampled *s = &m->sampled;
 	size_t kept = 0;
 	s->nr_lines = 0;
-	base_map_each(&s->at_site, lines_add_site, &p);
+	base_map_each(&s->lines, lines_add_site, &p);
 	if (!p.failed)
 		base_map_each(&p.counts, lines_add_line, &p);
 	base_map_fini(&p.counts);

@@ -435,8 +435,9 @@ unsigned model_chain_frames(
 /* The innermost function of a chain that is the program's own code, not inlined from a library's
  * header; "": none of those that were inlined is. Borrowed. */
 const char *model_chain_inner(const struct model *m, uint32_t chain);
-/* Where most samples of a function of the program were, inlined or not: "src/q.h:40"; "": not
- * known. Kept as long as the model. */
+/* The line that most samples of a function were in, inlined or not; of one of a library, that of the
+ * program's own code that most of them were called from: "src/q.h:40"; "": not known. Kept as long
+ * as the model. */
 const char *model_function_line(struct model *m, const char *function);
 
 /* Non-active time: preempted and ready, but another had the processor that it got in the end. By

@@ -220,7 +220,7 @@ struct model_sampled {
 	struct base_map spins;   /* (state, site of a loop that waits) -> samples */
 	struct base_map samples; /* (state; part of its visits, and function string, module or
 				       chain) -> count */
-	struct base_map at_site; /* (0, site) -> samples */
+	struct base_map lines;   /* (0, site) -> samples */
 	struct model_line *line; /* by function */
 	size_t nr_lines, line_capacity;
 	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
@@ -845,7 +845,7 @@ struct model_code model_site_code(const struct model *m, uint32_t site);
 /* "src/q.h:40", from where the program's own sources are. */
 const char *model_place_text(struct model *m, uint32_t file, uint64_t line);
 /* lines.c */
-void model_count_line(struct model *m, uint32_t site); /* a sample there */
+void model_count_line(struct model *m, uint32_t site, uint32_t stack); /* a sample there */
 enum base_status model_find_lines(struct model *m) BASE_MUST_CHECK;
 uint32_t model_chain_function(const struct model *m, uint32_t chain); /* string */
 

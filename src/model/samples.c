@@ -157,7 +157,7 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 		begin_visit(v, state, t->entered_ns);
 	samples_count_spin(m, state, site);
 	if (!is_recorders(m, module)) {
-		model_count_line(m, site);
+		model_count_line(m, site, r->u.sample.stack);
 		function = model_sample_key(m, function, module, r->u.sample.stack);
 	}
 	keep_sample(m, v, r->time_ns, function);
@@ -168,7 +168,7 @@ void model_forget_samples(struct model *m)
 {
 	base_map_fini(&m->sampled.samples);
 	base_map_fini(&m->sampled.spins);
-	base_map_fini(&m->sampled.at_site);
+	base_map_fini(&m->sampled.lines);
 	for (uint32_t i = 0; i < m->nr_threads; i++)
 		m->thread[i].visit.nr = 0;
 }

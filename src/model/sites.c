@@ -158,7 +158,8 @@ struct model_code model_site_code(const struct model *m, uint32_t site)
 	const struct trace_defs *d = m->defs;
 	const struct trace_symbol *y = site && site < d->nr_symbols ? &d->symbols[site] : NULL;
 	uint32_t nr, first = inlined_rows(m, site, &nr), i = 0;
-	if (!y || !is_own_module(m, site))
+	/* (code that a runtime makes, and lines of interpreters, are in no file of the machine's) */
+	if (!y || (d->sites[site].module && !is_own_module(m, site)))
 		return (struct model_code){0};
 	struct model_code at = {.file = y->file, .line = y->line};
 	for (; i < nr && is_brought(trace_text_of(d, at.file)); i++)

@@ -81,9 +81,9 @@ static enum base_status build_add_function(struct rows *w, struct row_functions 
 {
 	size_t i = 0;
 	/* (only what has no name is told apart by its file) */
-	while (i < f->nr && (strcmp(f->function[i].name, share->function) != 0 ||
-				    (!*share->function &&
-					    strcmp(f->function[i].where, share->where) != 0)))
+	while (i < f->nr &&
+		(strcmp(f->function[i].name, share->function) != 0 ||
+			(!*share->function && strcmp(f->function[i].where, share->where) != 0)))
 		i++;
 	if (i == f->nr) {
 		enum base_status s =

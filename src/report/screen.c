@@ -30,7 +30,7 @@ enum {
 
 /* ---- what a part is -------------------------------------------------------------------------- */
 
-/* "f (a.c:4), inlined in run" -> "a.c:4"; "" for an address, which says less than the name. */
+/* "f (a.c:4), inlined in run" -> "a.c:4"; "" for an address and "after f", which the name says. */
 static const char *screen_place(struct base_arena *a, const char *where)
 {
 	for (const char *open = strstr(where, " ("); open; open = strstr(open + 1, " (")) {
@@ -39,7 +39,7 @@ static const char *screen_place(struct base_arena *a, const char *where)
 		if (colon && strspn(colon + 1, "0123456789") == (size_t)(close - colon - 1))
 			return base_arena_strndup(a, file, (size_t)(close - file));
 	}
-	return strstr(where, "+0x") ? "" : where;
+	return strstr(where, "+0x") || !strncmp(where, "after ", 6) ? "" : where;
 }
 
 static const struct report_row *screen_row(const struct report *r, uint32_t topic)
@@ -70,6 +70,20 @@ static enum base_status screen_add_detail(
 	return p->detail[p->nr_details++].text ? BASE_OK : BASE_ERR_NOMEM;
 }
 
+/* The line of the function that it is called after; else where it began. "": the name says it. */
+static const char *screen_topic_where(
+	const struct report_row *row, const struct report_function *main_function)
+{
+	const struct report_function *f = main_function;
+	const bool is_of_functions =
+		row->cause == MODEL_CAUSE_run_function || row->cause == MODEL_CAUSE_run_functions;
+	if (!f && row->nr_functions && is_of_functions)
+		f = &row->function[0];
+	if (f)
+		return f->said_where;
+	return row->cause == MODEL_CAUSE_run_spread ? "" : row->where;
+}
+
 /* Of a topic: the functions that its longest row was in. */
 static enum base_status screen_describe_topic(
 	struct report *r, struct report_part *p, struct model *m, const struct report_index *ix)
@@ -86,10 +100,7 @@ static enum base_status screen_describe_topic(
 	const bool in_vain = holds && !report_topic_is_waited_for(m, ix, row);
 	const struct report_function *f =
 		holds && !in_vain ? NULL : report_main_function(row); /* the lock says more */
-	p->place =
-		row->cause == MODEL_CAUSE_run_spread || (in_vain && f)
-			? screen_place(r->arena, f ? f->said_where : "")
-			: screen_place(r->arena, f && *f->said_where ? f->said_where : row->where);
+	p->place = screen_place(r->arena, screen_topic_where(row, f));
 	if (in_vain) {
 		base_str_addf(&text, "running under %s", row->what);
 		p->name = report_keep(r->arena, &text);

@@ -205,8 +205,8 @@ static void inlined_at(struct bench *b, uint32_t row, uint32_t site, const char 
 		.line = (uint32_t)line);
 }
 
-/* A sample counts for the innermost function of the program's own code and for the line there; a
- * library's header and a library that is installed have no line that anybody would open. */
+/* A sample counts for the innermost function of the program's own code and for the line there; one
+ * in an installed library for the line that called that, if it is known. */
 static void the_line_with_most_samples(void **state)
 {
 	(void)state;
@@ -225,13 +225,15 @@ static void the_line_with_most_samples(void **state)
 	inlined_at(&b, 1, deep, "at", "/src/b.h", 4);
 	inlined_at(&b, 2, deep, "push", "/src/a.c", 20);
 	const struct taken t[] = {{few, stack_of(&b, &nr, (uint32_t[]){plain, 0}), 5}, {most, 0, 3},
-		{same, 0, 3}, {deep, 0, 9}, {plain, 0, 1}, {library, 0, 50}};
+		{same, 0, 3}, {deep, 0, 9}, {plain, 0, 1}, {library, 0, 50},
+		{library, stack_of(&b, &nr, (uint32_t[]){plain, library, 0}), 2},
+		{library, stack_of(&b, &nr, (uint32_t[]){most, library, 0}), 4}};
 	take(&b, t, BASE_COUNT(t));
 	assert_string_equal(model_function_line(b.model, "burn"), "a.c:8");
 	assert_string_equal(model_function_line(b.model, "push"), "b.h:4");
 	assert_string_equal(model_function_line(b.model, "main"), "a.c:30");
 	assert_string_equal(model_function_line(b.model, "at"), "");
-	assert_string_equal(model_function_line(b.model, "deflate"), "");
+	assert_string_equal(model_function_line(b.model, "deflate"), "a.c:8");
 	assert_string_equal(model_function_line(b.model, "nobody"), "");
 	size_t nr_functions, nr_chains = 0;
 	const struct model_function_share *f = model_functions(b.model, running(&b), &nr_functions);
