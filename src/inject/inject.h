@@ -26,6 +26,9 @@ enum { INJECT_TEXT_BYTES = 240 };
  */
 enum base_status inject_check(pid_t pid, struct base_err *err) BASE_MUST_CHECK;
 
+/* Is a file mapped in it whose path has that part? */
+bool inject_has_file(pid_t pid, const char *part);
+
 struct inject_what {
 	const char *library; /* as the process finds it */
 	const char *entry;   /* int entry(const void *argument): 0 does not return to its caller */

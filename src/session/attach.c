@@ -71,6 +71,25 @@ static enum base_status attach_library(
 	return BASE_OK;
 }
 
+/* The library leads libc's callers to itself. What stands before other libraries does so from a program's start alone. */
+static const char *attach_unseen(pid_t pid)
+{
+	static const struct {
+		const char *file, *what;
+	} known[] = {
+		{"/libmpi.so", "MPI"},
+		{"/libmpich.so", "MPI"},
+		{"/libgomp.so", "OpenMP"},
+		{"/libomp.so", "OpenMP"},
+		{"/libomp5.so", "OpenMP"},
+		{"/libiomp5.so", "OpenMP"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(known); i++)
+		if (inject_has_file(pid, known[i].file))
+			return known[i].what;
+	return NULL;
+}
+
 static enum base_status attach_refused(
 	const struct session_attach *a, int why, struct base_err *err)
 {
@@ -108,6 +127,7 @@ enum base_status session_attach_go(struct session *s)
 		.scaffold_bytes = &given.scaffold_bytes};
 	status = inject_library(a->pid, &what, &result, s->err);
 	s->opts->attach->stopped_ns = result.stopped_ns;
+	s->opts->attach->unseen = attach_unseen(a->pid);
 	if (status == BASE_OK && result.refused)
 		status = attach_refused(a, result.refused, s->err);
 	if (status != BASE_OK)

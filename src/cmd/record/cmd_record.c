@@ -375,6 +375,11 @@ static void attach_summary(struct cmd *c, const struct session_attached *a)
 	base_str_add_ns(&s, a->stopped_ns);
 	base_str_add(&s, "; the library stays in it, unused");
 	cmd_note(c, "%s", base_str_text(&s));
+	if (a->unseen)
+		cmd_note(c,
+			"its waits in %s are not seen as such: only libc's calls are, of a process "
+			"that ran already; for more start it with longpole record",
+			a->unseen);
 	base_str_fini(&s);
 }
 
