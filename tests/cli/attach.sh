@@ -274,16 +274,11 @@ PROGRAM
 	kill $pid
 }
 
-# as_nobody COMMAND... - as another user, where one may (as root).
-as_nobody() {
-	setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
-}
-
 test_attach_refuses_what_is_not_ours() {
 	local pid
 	as_root
 	((EUID == 0)) || skip 'not root: nobody can be another user'
-	as_nobody sleep 30 & pid=$!
+	setpriv --reuid=65534 --regid=65534 --clear-groups sleep 30 & pid=$!
 	sleep 0.2
 	refused 'belongs to another user (65534, and this is 0)' $pid
 	kill -0 $pid || fail 'it has ended'
@@ -350,6 +345,42 @@ test_attach_refuses_go() {
 	refused 'static program' $pid
 	kill -0 $pid || fail 'it has ended'
 	kill $pid
+}
+
+# What it is after an exec is recorded, too.
+test_attach_goes_on_after_exec() {
+	cat >again.c <<-'END'
+		#include <pthread.h>
+		#include <unistd.h>
+		static pthread_mutex_t after_exec = PTHREAD_MUTEX_INITIALIZER;
+		static void *work(void *p) {
+			for (int i = 0; i < 60; i++) {
+				pthread_mutex_lock(&after_exec);
+				usleep(4000);
+				pthread_mutex_unlock(&after_exec);
+			}
+			return p;
+		}
+		int main(int argc, char **argv) {
+			pthread_t thread;
+			if (argc < 2) {
+				sleep(1);
+				execl(argv[0], argv[0], "again", (char *)0);
+			}
+			pthread_create(&thread, 0, work, 0);
+			work(0);
+			pthread_join(thread, 0);
+			return 5;
+		}
+	END
+	cc -g -pthread again.c -o again || fail 'again.c does not build'
+	./again & steady=$!
+	sleep 0.2
+	attached -o a.lpt
+	wait "$steady"
+	(($? == 5)) || fail 'it did not end as alone'
+	longpole dump a.lpt >dumped
+	grep -q ' lock_acquire .*after_exec' dumped || fail 'no lock is in it that was taken after the exec'
 }
 
 # What is seen of programs alone that start recorded is said.
