@@ -180,6 +180,9 @@ static void go_close_run(struct go_import *im, struct go_routine *r, uint32_t st
 		if (!of && stack) { /* from its beginning on */
 			of = stack;
 			i = format_go_outermost(im->t, stack);
+		} else if (i == UINT32_MAX && r->g == GOTRACE_MAIN && stack) {
+			of = stack; /* runtime.main, of which no stack tells, has called something else */
+			i = format_go_outermost(im->t, stack);
 		} else if (i == UINT32_MAX) {
 			i = format_go_innermost(im->t, of);
 		}

@@ -56,27 +56,34 @@ static uint32_t events_reason(struct events *e, uint32_t number)
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* pc: within the call, not where it returns to. 0: no function's. */
-static uint32_t events_frame(struct events *e, uint64_t pc)
+/* The frames of one place, which stand together: their first one, and how many. pc: within the call, not where it returns to. */
+static size_t events_frames(struct events *e, uint64_t pc, uint32_t *ret_first)
 {
+	enum { INLINED_MAX = 16, NR_BITS = 8 };
 	struct gotrace *t = e->t;
-	struct golive_place place;
-	uint64_t found;
-	if (base_map_get(&e->known, FRAME_KEY, pc, &found))
-		return (uint32_t)found;
-	if (!golive_image_place(e->image, pc, &place))
-		return 0;
-	if (base_grow(&t->frame, &t->frame_capacity, t->nr_frames + 1, sizeof *t->frame) !=
-			BASE_OK ||
-		base_map_put(&e->known, FRAME_KEY, pc, t->nr_frames) != BASE_OK) {
-		e->failed = true;
-		return 0;
+	struct golive_place place[INLINED_MAX];
+	uint64_t found = 0;
+	if (!base_map_get(&e->known, FRAME_KEY, pc, &found)) {
+		size_t nr = golive_image_places(e->image, pc, place, INLINED_MAX);
+		found = (uint64_t)t->nr_frames << NR_BITS;
+		if (base_grow(&t->frame, &t->frame_capacity, t->nr_frames + nr, sizeof *t->frame) !=
+			BASE_OK) {
+			e->failed = true;
+			return 0;
+		}
+		for (size_t i = 0; i < nr; i++) {
+			if (place[i].is_wrapper)
+				continue;
+			t->frame[t->nr_frames++] = (struct gotrace_frame){.pc = pc,
+				.function = events_text(e, place[i].function),
+				.file = events_text(e, place[i].file),
+				.line = place[i].line};
+			found++;
+		}
+		e->failed |= base_map_put(&e->known, FRAME_KEY, pc, found) != BASE_OK;
 	}
-	t->frame[t->nr_frames] = (struct gotrace_frame){.pc = pc,
-		.function = events_text(e, place.function),
-		.file = events_text(e, place.file),
-		.line = place.line};
-	return (uint32_t)t->nr_frames++;
+	*ret_first = (uint32_t)(found >> NR_BITS);
+	return found & ((1u << NR_BITS) - 1);
 }
 
 static uint64_t events_hash(const uint32_t *frame, size_t nr)
@@ -113,26 +120,69 @@ static uint32_t events_stack_of(struct events *e, const uint32_t *frame, size_t 
 	return (uint32_t)t->nr_stacks++;
 }
 
+/* Where a goroutine was interrupted, not in a call, the frame that it was in may be missing: such a stack is none. */
+static bool events_was_interrupted(const char *function)
+{
+	return !strcmp(function, "runtime.asyncPreempt");
+}
+
+/* What the runtime does around a call of the kernel. */
+static bool events_is_of_calls(const char *function)
+{
+	static const char *const known[] = {"runtime.entersyscall", "runtime.reentersyscall",
+		"runtime.entersyscallblock", "runtime.exitsyscall"};
+	for (size_t i = 0; i < BASE_COUNT(known); i++)
+		if (!strcmp(function, known[i]))
+			return true;
+	return false;
+}
+
 /* Up to where a goroutine begins, as Go's own stacks are. */
 static uint32_t events_stack(struct events *e, const struct golive_record *r)
 {
-	uint32_t frame[GOLIVE_PCS];
+	enum { FRAMES_MAX = 128 };
+	uint32_t frame[FRAMES_MAX], first;
 	size_t nr = 0;
 	for (size_t i = 0; i < GOLIVE_PCS && r->pc[i]; i++) {
-		uint32_t f = events_frame(e, r->pc[i] - 1);
+		size_t more = events_frames(e, r->pc[i] - 1, &first);
 		const char *function =
-			f ? base_strtab_get(e->t->texts, e->t->frame[f].function) : "";
-		if (!f || !strcmp(function, "runtime.goexit") || !strcmp(function, "runtime.main"))
+			more ? base_strtab_get(e->t->texts, e->t->frame[first].function) : "";
+		if (!strcmp(function, "runtime.goexit") || !strcmp(function, "runtime.main"))
 			break;
-		frame[nr++] = f;
+		if (events_was_interrupted(function))
+			return 0;
+		if (!nr && events_is_of_calls(function))
+			continue;
+		for (size_t k = 0; k < more && nr < FRAMES_MAX; k++)
+			frame[nr++] = first + (uint32_t)k;
 	}
 	return events_stack_of(e, frame, nr);
 }
 
 static uint32_t events_beginning(struct events *e, uint64_t start)
 {
-	uint32_t frame = start ? events_frame(e, start) : 0;
-	return frame ? events_stack_of(e, &frame, 1) : 0;
+	uint32_t first = 0;
+	size_t nr = start ? events_frames(e, start, &first) : 0;
+	uint32_t frame = first + (uint32_t)nr - 1;
+	return nr ? events_stack_of(e, &frame, 1) : 0;
+}
+
+/* A goroutine may begin in a wrapper of its function: that is on its stack inside of it. 0: the stack does not say. */
+static uint64_t events_function_of(const struct golive_image *im, const struct golive_record *r)
+{
+	struct golive_place place[2];
+	uint64_t found = 0;
+	for (size_t i = 0; i < GOLIVE_PCS && r->pc[i]; i++) {
+		size_t nr = golive_image_places(im, r->pc[i] - 1, place, BASE_COUNT(place));
+		const struct golive_place *own = nr ? &place[nr - 1] : NULL;
+		if (own && !strcmp(own->function, "runtime.goexit"))
+			return found;
+		if (own && events_was_interrupted(own->function))
+			return 0;
+		if (own && !own->is_wrapper)
+			found = own->entry;
+	}
+	return 0;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -250,9 +300,13 @@ static void events_change(
 	}
 }
 
+static bool events_is_birth(const struct golive_record *r)
+{
+	return (r->before == G_DEAD || r->before == G_IDLE) && r->after != G_DEAD;
+}
+
 static void events_take(struct events *e, const struct golive_record *r)
 {
-	bool is_birth = (r->before == G_DEAD || r->before == G_IDLE) && r->after != G_DEAD;
 	uint64_t ns =
 		(uint64_t)((double)(r->ticks - e->clock->origin_ticks) * e->clock->ns_per_tick);
 	if (!r->goid || r->ticks < e->clock->origin_ticks || ((r->before | r->after) & G_SCAN) ||
@@ -266,7 +320,7 @@ static void events_take(struct events *e, const struct golive_record *r)
 		.stack = events_stack(e, r)};
 	if (r->p >= 0 && (uint32_t)r->p >= e->t->nr_processors)
 		e->t->nr_processors = (uint32_t)r->p + 1;
-	if (is_birth) {
+	if (events_is_birth(r)) {
 		event.g = events_number(e, r->by);
 		events_birth(e, r, &event);
 	} else {
@@ -282,21 +336,37 @@ static int events_compare(const void *a, const void *b)
 	return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
 }
 
-/* One that is made gets its number a little later: its next change has it. */
-static void events_number_births(struct events *e, struct golive_record *r, size_t nr)
+static bool events_is_wrapper(const struct events *e, uint64_t start)
 {
-	struct base_map next = {0};
+	struct golive_place place;
+	return start && golive_image_places(e->image, start, &place, 1) == 1 && place.is_wrapper;
+}
+
+/* One that is made gets its number a little later: its next change has it. What it begins in, where that is a wrapper, its first stack says. */
+static void events_complete_births(struct events *e, struct golive_record *r, size_t nr)
+{
+	struct base_map next = {0}, function = {0};
 	for (size_t i = nr; i-- > 0;) {
-		uint64_t known = 0;
-		bool is_birth = r[i].before == G_DEAD || r[i].before == G_IDLE;
-		if (is_birth && base_map_get(&next, 0, r[i].g, &known))
-			r[i].goid = known;
-		else if (is_birth)
-			r[i].goid = 0; /* it has never run */
-		else
+		uint64_t known = 0, found = 0;
+		if (r[i].before != G_DEAD && r[i].before != G_IDLE) {
+			uint64_t whose = r[i].after == G_WAITING ? r[i].g : r[i].by;
 			e->failed |= base_map_put(&next, 0, r[i].g, r[i].goid) != BASE_OK;
+			found = whose ? events_function_of(e->image, &r[i]) : 0;
+			if (found)
+				e->failed |= base_map_put(&function, 0, whose, found) != BASE_OK;
+			continue;
+		}
+		r[i].goid = 0; /* it has never run */
+		if (base_map_get(&next, 0, r[i].g, &known))
+			r[i].goid = known;
+		if (events_is_birth(&r[i]) && events_is_wrapper(e, r[i].start) &&
+			base_map_get(&function, 0, r[i].g, &found))
+			r[i].start = found;
+		if (events_is_birth(&r[i]))
+			e->failed |= base_map_put(&function, 0, r[i].g, 0) != BASE_OK;
 	}
 	base_map_fini(&next);
+	base_map_fini(&function);
 }
 
 enum base_status golive_events(const struct golive_image *im, struct golive_record *r, size_t nr,
@@ -311,7 +381,7 @@ enum base_status golive_events(const struct golive_image *im, struct golive_reco
 		e.t->tells_calls = true;
 		qsort(r, nr, sizeof *r,
 			events_compare); /* allowed: no call of ours allocates in it */
-		events_number_births(&e, r, nr);
+		events_complete_births(&e, r, nr);
 		for (size_t i = 0; i < nr && !e.failed; i++)
 			events_take(&e, &r[i]);
 	}

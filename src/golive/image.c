@@ -18,6 +18,7 @@ enum {
 	FUNCTION_NAME = 4,
 	FUNCTION_FILES = 20,
 	FUNCTION_LINES = 24,
+	FUNCTION_VALUES = 28,
 	FUNCTION_UNIT = 32,
 	NUMBER_BITS_MAX = 35,
 	STEPS_MAX = 1 << 20,
@@ -84,21 +85,84 @@ static bool image_asks_for_a_loader(const struct golive_image *im, const Elf64_E
 	return false;
 }
 
+/* What is in the file of the program's data, word by word. */
+struct image_scan {
+	unsigned segment;
+	uint64_t offset;  /* of the next word in it */
+	uint64_t address; /* set: of the last one */
+};
+
+/* The next place with so many bytes behind it; NULL: there is none any more. */
+static const uint8_t *image_next(
+	const struct golive_image *im, struct image_scan *scan, size_t nr_bytes)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr p;
+	memcpy(&head, im->bytes, sizeof head);
+	for (; head.e_phentsize == sizeof p && scan->segment < head.e_phnum;
+		scan->segment++, scan->offset = 0) {
+		if (!image_has(im, head.e_phoff + scan->segment * sizeof p, sizeof p))
+			return NULL;
+		memcpy(&p, im->bytes + head.e_phoff + scan->segment * sizeof p, sizeof p);
+		if (p.p_type != PT_LOAD || (p.p_flags & PF_X) ||
+			!image_has(im, p.p_offset, p.p_filesz) || p.p_filesz < nr_bytes ||
+			scan->offset > p.p_filesz - nr_bytes)
+			continue;
+		scan->address = p.p_vaddr + scan->offset;
+		scan->offset += sizeof(uint64_t);
+		return im->bytes + p.p_offset + (scan->address - p.p_vaddr);
+	}
+	return NULL;
+}
+
+struct image_string { /* Go's */
+	uint64_t at, length;
+};
+
+/* The number behind "go1."; 0: it is no such text. */
+static unsigned image_version_in(const uint8_t *text, size_t nr)
+{
+	static const char begin[] = "go1.";
+	unsigned version = 0;
+	if (nr <= sizeof begin - 1 || memcmp(text, begin, sizeof begin - 1) != 0)
+		return 0;
+	for (size_t i = sizeof begin - 1;
+		i < nr && i < sizeof begin + 1 && text[i] >= '0' && text[i] <= '9'; i++)
+		version = version * 10 + (unsigned)(text[i] - '0');
+	return version;
+}
+
+/* Where the linker was not to say it, the runtime's own variable does. 0: there are two that differ. */
+static unsigned image_version_of_data(const struct golive_image *im)
+{
+	enum { TEXT_MAX = 32 };
+	struct image_scan scan = {0};
+	struct image_string s;
+	unsigned found = 0;
+	for (const uint8_t *p; (p = image_next(im, &scan, sizeof s));) {
+		memcpy(&s, p, sizeof s);
+		const uint8_t *text = s.length && s.length <= TEXT_MAX
+					      ? golive_image_at(im, s.at, s.length)
+					      : NULL;
+		unsigned version = text ? image_version_in(text, s.length) : 0;
+		if (version && found && version != found)
+			return 0;
+		found = version ? version : found;
+	}
+	return found;
+}
+
 /* "\xff Go buildinf:", the pointers' size, flags; from byte 32 on the length and text of "go1.19.8". */
 static unsigned image_version(const struct golive_image *im, const Elf64_Shdr *s)
 {
-	enum { FLAG_INLINE = 2, FLAGS_AT = 15, TEXT_AT = 33, PREFIX = 4 };
+	enum { FLAG_INLINE = 2, FLAGS_AT = 15, LENGTH_AT = 32 };
 	static const char magic[] = "\xff Go buildinf:";
 	const uint8_t *p = im->bytes + s->sh_offset;
-	unsigned version = 0;
-	if (s->sh_type == SHT_NOBITS || s->sh_size < TEXT_AT + PREFIX + 3 ||
+	if (s->sh_type == SHT_NOBITS || s->sh_size <= LENGTH_AT ||
 		memcmp(p, magic, sizeof magic - 1) != 0 || !(p[FLAGS_AT] & FLAG_INLINE) ||
-		memcmp(p + TEXT_AT, "go1.", PREFIX) != 0)
+		p[LENGTH_AT] >= s->sh_size - LENGTH_AT)
 		return 0;
-	for (unsigned i = 0;
-		i < 2 && p[TEXT_AT + PREFIX + i] >= '0' && p[TEXT_AT + PREFIX + i] <= '9'; i++)
-		version = version * 10 + (unsigned)(p[TEXT_AT + PREFIX + i] - '0');
-	return version;
+	return image_version_in(p + LENGTH_AT + 1, p[LENGTH_AT]);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -128,6 +192,7 @@ static bool image_take_table(struct golive_image *im, uint64_t text)
 		!im->table[6])
 		return false;
 	memcpy(word, im->table + 8, sizeof word);
+	im->is_new = first == magic[1];
 	im->code_unit = im->table[6];
 	im->nr_functions = word[0];
 	im->text = word[2] ? word[2] : text; /* (since 1.26 it is not said there) */
@@ -140,33 +205,6 @@ static bool image_take_table(struct golive_image *im, uint64_t text)
 		if (word[i] >= im->table_bytes)
 			return false;
 	return im->nr_functions && im->nr_functions < (im->table_bytes - im->functions) / 8;
-}
-
-enum base_status golive_image_read(
-	struct golive_image *im, const uint8_t *bytes, size_t nr_bytes, struct base_err *err)
-{
-	Elf64_Ehdr head;
-	Elf64_Shdr text, table, info;
-	*im = (struct golive_image){.bytes = bytes, .nr_bytes = nr_bytes};
-	if (nr_bytes < sizeof head)
-		return base_fail(err, BASE_ERR_FOREIGN, "is no program");
-	memcpy(&head, bytes, sizeof head);
-	if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
-		head.e_machine != EM_X86_64 || !image_section(im, &head, ".text", &text) ||
-		(!image_section(im, &head, ".gopclntab", &table) &&
-			!image_section(im, &head, ".data.rel.ro.gopclntab", &table)) ||
-		table.sh_type == SHT_NOBITS)
-		return base_fail(
-			err, BASE_ERR_FOREIGN, "is no program that Go built for this processor");
-	im->table = bytes + table.sh_offset;
-	im->table_bytes = table.sh_size;
-	im->is_static = !image_asks_for_a_loader(im, &head);
-	im->version =
-		image_section(im, &head, ".go.buildinfo", &info) ? image_version(im, &info) : 0;
-	return image_take_table(im, text.sh_addr) ? BASE_OK
-						  : base_fail(err, BASE_ERR_FOREIGN,
-							    "was built by a Go before 1.18, or its "
-							    "table of functions is damaged");
 }
 
 /* Place of function i's description in the table. */
@@ -242,12 +280,13 @@ static const char *image_file(
 	return image_text(im, im->files + file);
 }
 
-bool golive_image_place(const struct golive_image *im, uint64_t pc, struct golive_place *ret)
+/* The number of the last function that begins at or before `pc`; false: it is in none. */
+static bool image_find(const struct golive_image *im, uint64_t pc, uint64_t *ret_entry,
+	uint64_t *ret_end, uint64_t *ret_at)
 {
-	uint64_t low = 0, high = im->nr_functions, entry, at;
-	uint32_t lines;
+	uint64_t low = 0, high = im->nr_functions, at;
 	while (high - low > 1) {
-		uint64_t middle = low + (high - low) / 2;
+		uint64_t middle = low + (high - low) / 2, entry;
 		if (!image_function(im, middle, &entry, &at))
 			return false;
 		if (entry <= pc)
@@ -255,25 +294,150 @@ bool golive_image_place(const struct golive_image *im, uint64_t pc, struct goliv
 		else
 			high = middle;
 	}
-	uint64_t end, unused;
-	if (!image_function(im, low, &entry, &at) || pc < entry ||
-		!image_function(im, low + 1, &end, &unused) || pc >= end)
+	return image_function(im, low + 1, ret_end, &at) &&
+	       image_function(im, low, ret_entry, ret_at) && pc >= *ret_entry && pc < *ret_end;
+}
+
+static uint8_t image_kind(const struct golive_image *im, uint64_t at)
+{
+	uint64_t kind = at + FUNCTION_UNIT + 4 + (im->is_new ? 4 : 0);
+	return kind < im->table_bytes ? im->table[kind] : 0;
+}
+
+/* Wrappers' kind has another number in each version: it is what those have that no file has the source of. */
+static uint8_t image_wrapper_kind(const struct golive_image *im)
+{
+	uint64_t entry, at;
+	for (uint64_t i = 0; i < im->nr_functions && image_function(im, i, &entry, &at); i++)
+		if (image_kind(im, at) &&
+			!strcmp(image_file(im, at, entry, entry), "<autogenerated>"))
+			return image_kind(im, at);
+	return 0;
+}
+
+/* ---- inlined calls ---------------------------------------------------------------------------- */
+
+/* The runtime's description of the program (moduledata) begins with pointers to the table and to its names. */
+static uint64_t image_inlined(const struct golive_image *im)
+{
+	enum { GOFUNC_1_18 = 304, GOFUNC_1_20 = 320 };
+	const uint64_t sought[2] = {im->table_address, im->table_address + im->names};
+	struct image_scan scan = {0};
+	uint64_t inlined;
+	for (const uint8_t *p; (p = image_next(im, &scan, GOFUNC_1_20 + sizeof inlined));) {
+		if (memcmp(p, sought, sizeof sought) != 0)
+			continue;
+		memcpy(&inlined, p + (im->is_new ? GOFUNC_1_20 : GOFUNC_1_18), sizeof inlined);
+		return inlined;
+	}
+	return 0;
+}
+
+/* One of the function's lists: behind its fixed part, first those of values, then those of data. */
+static bool image_list(
+	const struct golive_image *im, uint64_t at, bool is_data, uint32_t number, uint32_t *ret)
+{
+	uint64_t end = at + FUNCTION_UNIT + 4 + (im->is_new ? 4 : 0) + 4;
+	uint32_t nr_values;
+	if (end > im->table_bytes || !image_word(im, at + FUNCTION_VALUES, &nr_values) ||
+		number >= (is_data ? im->table[end - 1] : nr_values))
 		return false;
-	int32_t line = image_word(im, at + FUNCTION_LINES, &lines)
-			       ? image_value(im, lines, entry, pc)
-			       : -1;
-	*ret = (struct golive_place){.function = image_name(im, at),
-		.file = image_file(im, at, entry, pc),
-		.entry = entry,
-		.line = line > 0 ? (uint32_t)line : 0};
-	return true;
+	return image_word(im, end + 4 * ((is_data ? (uint64_t)nr_values : 0) + number), ret) &&
+	       *ret != UINT32_MAX;
+}
+
+/* The call that the code at `pc` was inlined for: whose code it is, and where in the function that was called. False: it is the function's own. */
+static bool image_inlined_call(const struct golive_image *im, uint64_t at, uint64_t entry,
+	uint64_t pc, const char **ret_name, uint64_t *ret_pc)
+{
+	enum {
+		LIST_OF_CALLS = 2,
+		DATA_OF_CALLS = 3,
+		OLD_BYTES = 20,
+		NEW_BYTES = 16,
+		OLD_NAME = 12,
+		NEW_NAME = 4
+	};
+	uint32_t list, data, name, caller;
+	if (!im->inlined || !image_list(im, at, false, LIST_OF_CALLS, &list) ||
+		!image_list(im, at, true, DATA_OF_CALLS, &data))
+		return false;
+	int32_t number = image_value(im, list, entry, pc);
+	size_t bytes = im->is_new ? NEW_BYTES : OLD_BYTES,
+	       name_at = im->is_new ? NEW_NAME : OLD_NAME;
+	const uint8_t *call =
+		number < 0
+			? NULL
+			: golive_image_at(im, im->inlined + data + (uint64_t)number * bytes, bytes);
+	if (!call)
+		return false;
+	memcpy(&name, call + name_at, sizeof name);
+	memcpy(&caller, call + name_at + 4, sizeof caller);
+	*ret_name = image_text(im, im->names + name);
+	*ret_pc = entry + caller;
+	return **ret_name != '\0';
+}
+
+size_t golive_image_places(
+	const struct golive_image *im, uint64_t pc, struct golive_place *ret, size_t max)
+{
+	uint64_t entry, end, at;
+	size_t nr = 0;
+	bool is_inlined = true;
+	if (!image_find(im, pc, &entry, &end, &at))
+		return 0;
+	while (is_inlined && nr < max && pc >= entry && pc < end) {
+		uint32_t lines;
+		uint64_t caller = 0;
+		int32_t line = image_word(im, at + FUNCTION_LINES, &lines)
+				       ? image_value(im, lines, entry, pc)
+				       : -1;
+		ret[nr] = (struct golive_place){.function = image_name(im, at),
+			.file = image_file(im, at, entry, pc),
+			.entry = entry,
+			.line = line > 0 ? (uint32_t)line : 0};
+		is_inlined = image_inlined_call(im, at, entry, pc, &ret[nr].function, &caller);
+		ret[nr].is_wrapper =
+			!is_inlined && im->wrapper_kind && image_kind(im, at) == im->wrapper_kind;
+		nr++;
+		pc = caller;
+	}
+	return nr;
+}
+
+enum base_status golive_image_read(
+	struct golive_image *im, const uint8_t *bytes, size_t nr_bytes, struct base_err *err)
+{
+	Elf64_Ehdr head;
+	Elf64_Shdr text, table, info;
+	*im = (struct golive_image){.bytes = bytes, .nr_bytes = nr_bytes};
+	if (nr_bytes < sizeof head)
+		return base_fail(err, BASE_ERR_FOREIGN, "is no program");
+	memcpy(&head, bytes, sizeof head);
+	if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+		head.e_machine != EM_X86_64 || !image_section(im, &head, ".text", &text) ||
+		(!image_section(im, &head, ".gopclntab", &table) &&
+			!image_section(im, &head, ".data.rel.ro.gopclntab", &table)) ||
+		table.sh_type == SHT_NOBITS)
+		return base_fail(
+			err, BASE_ERR_FOREIGN, "is no program that Go built for this processor");
+	im->table = bytes + table.sh_offset;
+	im->table_bytes = table.sh_size;
+	im->table_address = table.sh_addr;
+	im->is_static = !image_asks_for_a_loader(im, &head);
+	im->version =
+		image_section(im, &head, ".go.buildinfo", &info) ? image_version(im, &info) : 0;
+	if (!im->version)
+		im->version = image_version_of_data(im);
+	if (!image_take_table(im, text.sh_addr))
+		return base_fail(err, BASE_ERR_FOREIGN,
+			"was built by a Go before 1.18, or its table of functions is damaged");
+	im->wrapper_kind = image_wrapper_kind(im);
+	im->inlined = image_inlined(im);
+	return BASE_OK;
 }
 
 /* ---- why goroutines wait ---------------------------------------------------------------------- */
-
-struct image_string { /* Go's */
-	uint64_t at, length;
-};
 
 static bool image_string_is(
 	const struct golive_image *im, const struct image_string *s, const char *text)
@@ -286,22 +450,12 @@ static bool image_string_is(
 /* In the data, behind the empty text of reason 0: the text of reason 1 is the same in all versions. */
 uint64_t golive_image_reasons(const struct golive_image *im)
 {
-	Elf64_Ehdr head;
-	Elf64_Phdr p;
+	struct image_scan scan = {0};
 	struct image_string s;
-	memcpy(&head, im->bytes, sizeof head);
-	for (unsigned i = 0; head.e_phentsize == sizeof p && i < head.e_phnum; i++) {
-		if (!image_has(im, head.e_phoff + i * sizeof p, sizeof p))
-			break;
-		memcpy(&p, im->bytes + head.e_phoff + i * sizeof p, sizeof p);
-		if (p.p_type != PT_LOAD || (p.p_flags & PF_X) ||
-			!image_has(im, p.p_offset, p.p_filesz))
-			continue;
-		for (uint64_t at = sizeof s; at + sizeof s <= p.p_filesz; at += 8) {
-			memcpy(&s, im->bytes + p.p_offset + at, sizeof s);
-			if (image_string_is(im, &s, "GC assist marking"))
-				return p.p_vaddr + at - sizeof s;
-		}
+	for (const uint8_t *p; (p = image_next(im, &scan, sizeof s));) {
+		memcpy(&s, p, sizeof s);
+		if (image_string_is(im, &s, "GC assist marking"))
+			return scan.address - sizeof s;
 	}
 	return 0;
 }

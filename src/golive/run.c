@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RUN_RECORDS_MAX = 1 << 22, RUN_CALIBRATE_NS = 20000000 };
+enum { RUN_RECORDS_MAX = 1 << 21, RUN_CALIBRATE_NS = 20000000 };
 
 struct run_state {
 	struct golive_run *run;
