@@ -13,7 +13,6 @@ enum {
 	G_SYSCALL,
 	G_WAITING,
 	G_DEAD = 6,
-	G_PREEMPTED = 9,
 	G_SCAN = 0x1000
 }; /* runtime2.go */
 
@@ -23,6 +22,7 @@ struct events {
 	struct gotrace *t;
 	struct base_map known;  /* (kind, key) -> frame, stack */
 	struct base_map number; /* goroutine's address -> its number now */
+	struct base_map status; /* goroutine's number -> its last status */
 	struct base_map
 		p; /* goroutine's number -> P + 1 that it had when it entered a system call */
 	uint64_t reasons;
@@ -162,27 +162,10 @@ static uint32_t events_stack(struct events *e, const struct golive_record *r)
 static uint32_t events_beginning(struct events *e, uint64_t start)
 {
 	uint32_t first = 0;
+	start = golive_image_wrapped(e->image, start);
 	size_t nr = start ? events_frames(e, start, &first) : 0;
 	uint32_t frame = first + (uint32_t)nr - 1;
 	return nr ? events_stack_of(e, &frame, 1) : 0;
-}
-
-/* A goroutine may begin in a wrapper of its function: that is on its stack inside of it. 0: the stack does not say. */
-static uint64_t events_function_of(const struct golive_image *im, const struct golive_record *r)
-{
-	struct golive_place place[2];
-	uint64_t found = 0;
-	for (size_t i = 0; i < GOLIVE_PCS && r->pc[i]; i++) {
-		size_t nr = golive_image_places(im, r->pc[i] - 1, place, BASE_COUNT(place));
-		const struct golive_place *own = nr ? &place[nr - 1] : NULL;
-		if (own && !strcmp(own->function, "runtime.goexit"))
-			return found;
-		if (own && events_was_interrupted(own->function))
-			return 0;
-		if (own && !own->is_wrapper)
-			found = own->entry;
-	}
-	return 0;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -253,6 +236,22 @@ static void events_call(struct events *e, const struct golive_record *r, struct 
 	}
 }
 
+/* The collector suspends goroutines that run by another function than the one that is led: that one has come back is seen alone. */
+static bool events_was_suspended(struct events *e, const struct golive_record *r)
+{
+	uint64_t status = G_WAITING;
+	(void)base_map_get(&e->status, 0, r->goid, &status);
+	return r->before == G_WAITING && r->after == G_RUNNABLE && status == G_RUNNING;
+}
+
+static void events_stop(struct events *e, struct gotrace_event event)
+{
+	event.kind = GOTRACE_stop;
+	event.stack = 0;
+	event.text = events_text(e, "preempted");
+	events_add(e, event);
+}
+
 /* What becomes of a goroutine with a number. `event`: it, its P, and the stack. */
 static void events_change(
 	struct events *e, const struct golive_record *r, struct gotrace_event event)
@@ -264,39 +263,23 @@ static void events_change(
 		.p = event.p};
 	if (r->before == G_SYSCALL || r->after == G_SYSCALL) {
 		events_call(e, r, event);
-		return;
-	}
-	if (r->before == G_WAITING)
+	} else if (events_was_suspended(e, r) ||
+		   (r->before == G_RUNNING && r->after == G_RUNNABLE)) {
+		events_stop(e, event);
+	} else if (r->before == G_RUNNING && r->after == G_WAITING) {
+		event.kind = GOTRACE_block;
+		event.text = events_reason(e, r->reason);
+		events_add(e, event);
+	} else if (r->after == G_DEAD) {
+		event.kind = GOTRACE_end;
+		events_add(e, event);
+	} else if (r->before == G_WAITING) {
 		events_add(e, wake);
-	switch (r->after) {
-	case G_RUNNABLE:
-		event.kind = GOTRACE_stop;
-		event.text = events_text(e, "preempted");
-		if (r->before == G_RUNNING)
-			events_add(e, event);
-		break;
-	case G_RUNNING:
+	}
+	if (r->before != G_SYSCALL && r->after == G_RUNNING) {
 		event.kind = GOTRACE_start;
 		event.stack = 0;
 		events_add(e, event);
-		break;
-	case G_WAITING:
-		event.kind = GOTRACE_block;
-		event.text = events_reason(e, r->reason);
-		if (r->before == G_RUNNING)
-			events_add(e, event);
-		break;
-	case G_PREEMPTED:
-		event.kind = GOTRACE_block;
-		event.text = events_text(e, "preempted");
-		events_add(e, event);
-		break;
-	case G_DEAD:
-		event.kind = GOTRACE_end;
-		events_add(e, event);
-		break;
-	default:
-		break;
 	}
 }
 
@@ -309,8 +292,8 @@ static void events_take(struct events *e, const struct golive_record *r)
 {
 	uint64_t ns =
 		(uint64_t)((double)(r->ticks - e->clock->origin_ticks) * e->clock->ns_per_tick);
-	if (!r->goid || r->ticks < e->clock->origin_ticks || ((r->before | r->after) & G_SCAN) ||
-		(r->after == G_DEAD && r->before != G_RUNNING))
+	if (!r->goid || r->before == r->after || r->ticks < e->clock->origin_ticks ||
+		((r->before | r->after) & G_SCAN) || (r->after == G_DEAD && r->before != G_RUNNING))
 		return;
 	e->now_ns = ns > e->now_ns ? ns : e->now_ns;
 	if (base_map_put(&e->number, 0, r->g, r->goid) != BASE_OK)
@@ -326,6 +309,7 @@ static void events_take(struct events *e, const struct golive_record *r)
 	} else {
 		events_change(e, r, event);
 	}
+	e->failed |= base_map_put(&e->status, 0, r->goid, r->after) != BASE_OK;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */
@@ -336,37 +320,31 @@ static int events_compare(const void *a, const void *b)
 	return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
 }
 
-static bool events_is_wrapper(const struct events *e, uint64_t start)
+/* The collector's workers, and who stops the world, say that they wait so that their own stack may be looked at. They run on: no wait ends like that. */
+static void events_drop_pretence(struct golive_record *r, struct golive_record *next)
 {
-	struct golive_place place;
-	return start && golive_image_places(e->image, start, &place, 1) == 1 && place.is_wrapper;
+	if (r->before != G_RUNNING || r->after != G_WAITING || next->before != G_WAITING ||
+		next->after != G_RUNNING)
+		return;
+	r->after = G_RUNNING;
+	next->before = G_RUNNING;
 }
 
-/* One that is made gets its number a little later: its next change has it. What it begins in, where that is a wrapper, its first stack says. */
-static void events_complete_births(struct events *e, struct golive_record *r, size_t nr)
+/* What a goroutine's next change tells of this one: one that is made gets its number a little later. */
+static void events_look_ahead(struct events *e, struct golive_record *r, size_t nr)
 {
-	struct base_map next = {0}, function = {0};
+	struct base_map next = {0};
 	for (size_t i = nr; i-- > 0;) {
-		uint64_t known = 0, found = 0;
-		if (r[i].before != G_DEAD && r[i].before != G_IDLE) {
-			uint64_t whose = r[i].after == G_WAITING ? r[i].g : r[i].by;
-			e->failed |= base_map_put(&next, 0, r[i].g, r[i].goid) != BASE_OK;
-			found = whose ? events_function_of(e->image, &r[i]) : 0;
-			if (found)
-				e->failed |= base_map_put(&function, 0, whose, found) != BASE_OK;
-			continue;
-		}
-		r[i].goid = 0; /* it has never run */
-		if (base_map_get(&next, 0, r[i].g, &known))
-			r[i].goid = known;
-		if (events_is_birth(&r[i]) && events_is_wrapper(e, r[i].start) &&
-			base_map_get(&function, 0, r[i].g, &found))
-			r[i].start = found;
-		if (events_is_birth(&r[i]))
-			e->failed |= base_map_put(&function, 0, r[i].g, 0) != BASE_OK;
+		uint64_t later = 0;
+		bool is_birth = r[i].before == G_DEAD || r[i].before == G_IDLE;
+		bool has = base_map_get(&next, 0, r[i].g, &later);
+		if (is_birth)
+			r[i].goid = has ? r[later - 1].goid : 0; /* 0: it has never run */
+		else if (has)
+			events_drop_pretence(&r[i], &r[later - 1]);
+		e->failed |= base_map_put(&next, 0, r[i].g, i + 1) != BASE_OK;
 	}
 	base_map_fini(&next);
-	base_map_fini(&function);
 }
 
 enum base_status golive_events(const struct golive_image *im, struct golive_record *r, size_t nr,
@@ -381,12 +359,13 @@ enum base_status golive_events(const struct golive_image *im, struct golive_reco
 		e.t->tells_calls = true;
 		qsort(r, nr, sizeof *r,
 			events_compare); /* allowed: no call of ours allocates in it */
-		events_complete_births(&e, r, nr);
+		events_look_ahead(&e, r, nr);
 		for (size_t i = 0; i < nr && !e.failed; i++)
 			events_take(&e, &r[i]);
 	}
 	base_map_fini(&e.known);
 	base_map_fini(&e.number);
+	base_map_fini(&e.status);
 	base_map_fini(&e.p);
 	if (!e.t || e.failed) {
 		gotrace_free(e.t);

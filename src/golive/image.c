@@ -378,6 +378,21 @@ static bool image_inlined_call(const struct golive_image *im, uint64_t at, uint6
 	return **ret_name != '\0';
 }
 
+uint64_t golive_image_wrapped(const struct golive_image *im, uint64_t entry)
+{
+	enum { DATA_OF_WRAPPED = 7 };
+	uint64_t begin, end, at;
+	uint32_t data, to;
+	if (!im->inlined || !image_find(im, entry, &begin, &end, &at) ||
+		!image_list(im, at, true, DATA_OF_WRAPPED, &data))
+		return entry;
+	const uint8_t *place = golive_image_at(im, im->inlined + data, sizeof to);
+	if (!place)
+		return entry;
+	memcpy(&to, place, sizeof to);
+	return im->text + to;
+}
+
 size_t golive_image_places(
 	const struct golive_image *im, uint64_t pc, struct golive_place *ret, size_t max)
 {

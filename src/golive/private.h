@@ -36,6 +36,8 @@ uint64_t golive_image_function(const struct golive_image *im, const char *name);
 /* The function and those that were inlined there, innermost first. Returns how many. */
 size_t golive_image_places(
 	const struct golive_image *im, uint64_t pc, struct golive_place *ret, size_t max);
+/* The function that the one at `entry` only calls, if it is such a wrapper; else `entry`. */
+uint64_t golive_image_wrapped(const struct golive_image *im, uint64_t entry);
 /* What the file has for an address of the running program; NULL: not so many bytes. */
 const uint8_t *golive_image_at(const struct golive_image *im, uint64_t address, size_t nr_bytes);
 /* The text of a wait reason, into `to`; false: there is none of that number. */
