@@ -39,7 +39,7 @@ static void run_close(struct run_state *s)
 		close(s->ring_fd);
 }
 
-static enum base_status run_open(struct run_state *s, const char *path, struct base_err *err)
+static enum base_status run_read_file(struct run_state *s, const char *path, struct base_err *err)
 {
 	struct stat st;
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -58,7 +58,7 @@ bool golive_knows(const char *path)
 {
 	struct base_err ignored = {0};
 	struct run_state s = {.fd = -1, .ring_fd = -1};
-	bool knows = run_open(&s, path, &ignored) == BASE_OK && s.image.is_static;
+	bool knows = run_read_file(&s, path, &ignored) == BASE_OK && s.image.is_static;
 	run_close(&s);
 	return knows;
 }
@@ -115,7 +115,7 @@ static void run_pass(int signal)
 	(void)signal;
 }
 
-static enum base_status run_child(struct run_state *s, uint64_t function, struct base_err *err)
+static enum base_status run_program(struct run_state *s, uint64_t function, struct base_err *err)
 {
 	static const int passed[] = {SIGINT, SIGQUIT};
 	struct inject_started child;
@@ -168,7 +168,7 @@ enum base_status golive_record(struct golive_run *run, struct gotrace **ret, str
 	struct run_state s = {.run = run, .fd = -1, .ring_fd = -1};
 	uint64_t function = 0;
 	*ret = NULL;
-	enum base_status status = run_open(&s, run->path, err);
+	enum base_status status = run_read_file(&s, run->path, err);
 	if (status == BASE_OK)
 		status = golive_layout_of(&s.layout, s.fd, s.image.version, err);
 	if (status == BASE_OK &&
@@ -178,7 +178,7 @@ enum base_status golive_record(struct golive_run *run, struct gotrace **ret, str
 	if (status == BASE_OK)
 		status = run_make_ring(&s, err);
 	if (status == BASE_OK)
-		status = run_child(&s, function, err);
+		status = run_program(&s, function, err);
 	if (status == BASE_OK)
 		status = run_convert(&s, ret, err);
 	run_close(&s);

@@ -34,7 +34,7 @@ static void start_become(const char *path, char *const *argv, int tell)
 		execv(path, argv);
 	int why = errno;
 	(void)!write(tell, &why, sizeof why);
-	_exit(127);
+	_exit(127); /* allowed: the child that becomes the program */
 }
 
 enum base_status inject_start(

@@ -44,7 +44,7 @@ test_record_go_finds_the_pole() {
 	expect 0 longpole report --json r.lpt
 	is_json out '.result.parts[0].name == "running main.middle"'
 	expect 0 longpole whatif r.lpt '#1=-50%'
-	go_recorded ./shapes ladder 3000 own.trace
+	go_recorded ./shapes ladder 20000 own.trace
 	expect 0 longpole report --json r.lpt
 	is_json out '.result.parts[0].name == "running main.rung"'
 }
@@ -77,7 +77,7 @@ test_record_go_that_a_signal_ends() {
 	go_program faults
 	longpole record -o r.lpt ./faults hang >said 2>err & recorder=$!
 	for _ in {1..100}; do
-		grep -q ready said && break
+		grep -qs ready said && break
 		sleep 0.1
 	done
 	program=$(pgrep -P $recorder -x faults) || skip "$(head -1 err)"
@@ -94,7 +94,7 @@ test_record_go_outlives_its_recorder() {
 	go_program faults
 	longpole record -o r.lpt ./faults hang >said 2>err & recorder=$!
 	for _ in {1..100}; do
-		grep -q ready said && break
+		grep -qs ready said && break
 		sleep 0.1
 	done
 	program=$(pgrep -P $recorder -x faults) || skip "$(head -1 err)"

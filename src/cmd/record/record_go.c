@@ -9,11 +9,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_BY_SIGNAL = 128 };
+
+/* Whoever is traced gains no rights: such a program would not be the same. */
+static bool go_gains_rights(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) || (st.st_mode & (S_ISUID | S_ISGID));
+}
 
 bool cmd_record_is_go(const struct session_options *o)
 {
@@ -23,7 +31,7 @@ bool cmd_record_is_go(const struct session_options *o)
 	return o->argv && !o->attach && !o->emulator && o->level < 2 && !session_counts(o) &&
 	       o->system == SYSTEM_LEVEL_none &&
 	       os_find_program(o->argv[0], path, &exit_code, &ignored) == BASE_OK &&
-	       golive_knows(path);
+	       !go_gains_rights(path) && golive_knows(path);
 }
 
 static enum base_status go_to(struct cmd *c, const struct gotrace *t, const struct golive_run *run,
