@@ -56,6 +56,24 @@ test_record_go_that_is_stripped() {
 	has out 'for a mutex' 'shapes.go'
 }
 
+# Of a newer Go than Debian's, stripped, and without the linker's word on its version.
+test_record_go_of_a_newer_version() {
+	local esbuild=${LONGPOLE_ESBUILD:-$(command -v esbuild)} i
+	[[ -x $esbuild ]] || skip "no esbuild (npm: @esbuild/linux-x64), or LONGPOLE_ESBUILD does not name it"
+	for ((i = 0; i < 40; i++)); do
+		printf 'import "./m%d.js"; export const a%d = [%s];\n' $((i + 1)) "$i" "$(seq -s, 400)" >"m$i.js"
+	done
+	echo 'export const end = 1' >m40.js
+	"$esbuild" --bundle --minify m0.js --outfile=alone.js >/dev/null 2>&1 || fail 'esbuild does not work'
+	longpole record -o r.lpt "$esbuild" --bundle --minify m0.js --outfile=out.js >said 2>err
+	grep -q 'is not known here\|not permitted' err && skip "$(head -1 err)"
+	cmp alone.js out.js || fail 'it writes something else'
+	expect 0 longpole report r.lpt
+	has out 'bundler'
+	expect 0 longpole dump --kind=task_wait r.lpt
+	has out 'for a WaitGroup' 'to receive from a channel'
+}
+
 # Its signals, panics, preemption, children and own stacks are as they are alone.
 test_record_go_does_not_change_the_program() {
 	local how status
