@@ -3,7 +3,7 @@
  * golive.h - a Go program that is started with one function of its runtime led through a few instructions of ours: each change of a
  * goroutine's status is seen, at full speed, and becomes what Go's own execution trace would say of it.
  *
- * Go 1.18 and newer, x86-64, of any linking, stripped where the version's structures are known.
+ * Static programs of Go 1.18 and newer, x86-64; those without debug information where the version's structures are known.
  */
 #ifndef LONGPOLE_GOLIVE_GOLIVE_H
 #define LONGPOLE_GOLIVE_GOLIVE_H
