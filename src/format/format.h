@@ -93,6 +93,13 @@ enum base_status format_export(const struct format_desc *f, const struct format_
 	const struct format_options *opts, const struct format_sink *sink,
 	struct base_err *err) BASE_MUST_CHECK;
 
+/* ---- goroutines --------------------------------------------------------------------------------- */
+
+struct gotrace;
+/* What happened in a Go program, as a recording; name: the program's. A line in `notes` for everything that is not known. */
+enum base_status format_go_write(const struct gotrace *t, const char *name, struct trace_writer *to,
+	struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
+
 /* ---- import ---------------------------------------------------------------------------------- */
 
 struct format_source { /* a file's bytes, in any order */

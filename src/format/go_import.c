@@ -180,6 +180,9 @@ static void go_close_run(struct go_import *im, struct go_routine *r, uint32_t st
 		if (!of && stack) { /* from its beginning on */
 			of = stack;
 			i = format_go_outermost(im->t, stack);
+		} else if (i == UINT32_MAX && r->g == GOTRACE_MAIN && stack) {
+			of = stack; /* runtime.main, of which no stack tells, has called something else */
+			i = format_go_outermost(im->t, stack);
 		} else if (i == UINT32_MAX) {
 			i = format_go_innermost(im->t, of);
 		}
@@ -408,7 +411,7 @@ static void go_unblock(
 static void go_call(
 	struct go_import *im, struct go_routine *r, const struct gotrace_event *e, size_t at)
 {
-	bool tells_ends = im->t->version >= 22;
+	bool tells_ends = im->t->tells_calls;
 	if (e->kind == GOTRACE_call_begin) {
 		r->stack = e->stack;
 		if (tells_ends)
@@ -628,8 +631,15 @@ enum base_status format_import_go(const struct format_source *from, struct trace
 	struct gotrace *t = NULL;
 	(void)opts;
 	enum base_status s = go_read(from, &t, err);
-	if (s != BASE_OK)
-		return s;
+	if (s == BASE_OK)
+		s = format_go_write(t, from->name, to, notes, err);
+	gotrace_free(t);
+	return s;
+}
+
+enum base_status format_go_write(const struct gotrace *t, const char *name, struct trace_writer *to,
+	struct base_str *notes, struct base_err *err)
+{
 	struct go_import im = {.t = t,
 		.to = to,
 		.err = err,
@@ -641,7 +651,7 @@ enum base_status format_import_go(const struct format_source *from, struct trace
 	if (!im.texts || !im.site_of || !im.runs_in || !im.is_chosen)
 		go_no_memory(&im);
 	else
-		im.status = go_write(&im, from->name);
+		im.status = go_write(&im, name);
 	if (im.status == BASE_OK) {
 		go_note(&im, notes);
 		trace_writer_count(to, TRACE_DIAG_import_skipped, t->nr_damaged + t->nr_disordered);
@@ -655,6 +665,5 @@ enum base_status format_import_go(const struct format_source *from, struct trace
 	base_map_fini(&im.by_g);
 	base_map_fini(&im.roles);
 	base_map_fini(&im.stacks);
-	gotrace_free(t);
 	return im.status;
 }

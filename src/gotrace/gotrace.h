@@ -78,6 +78,7 @@ struct gotrace {
 	uint64_t nr_damaged;       /* batches that were left where they could not be read */
 	uint64_t nr_texts_missing; /* stacks' and events' texts that the file lacks */
 	bool is_cut;
+	bool tells_calls; /* system calls have an end each, also those that kept their P */
 };
 
 /*
@@ -86,6 +87,8 @@ struct gotrace {
  */
 enum base_status gotrace_read(const uint8_t *bytes, size_t nr_bytes, struct gotrace **ret,
 	struct base_err *err) BASE_MUST_CHECK;
+/* An empty one, for events from elsewhere; NULL: no memory. */
+struct gotrace *gotrace_new(unsigned version);
 struct gotrace *gotrace_free(struct gotrace *t);
 
 #endif

@@ -148,6 +148,15 @@ static bool gotrace_begin_tables(struct gotrace *t)
 	return true;
 }
 
+struct gotrace *gotrace_new(unsigned version)
+{
+	struct gotrace *t = base_alloc(sizeof *t);
+	if (!t || !gotrace_begin_tables(t))
+		return gotrace_free(t);
+	t->version = version;
+	return t;
+}
+
 enum base_status gotrace_read(
 	const uint8_t *bytes, size_t nr_bytes, struct gotrace **ret, struct base_err *err)
 {
@@ -159,12 +168,10 @@ enum base_status gotrace_read(
 	if (version < VERSION_FIRST)
 		return base_fail(err, BASE_ERR_FOREIGN,
 			"a trace of Go 1.%u: those of Go 1.11 and newer are read", version);
-	struct gotrace *t = base_alloc(sizeof *t);
-	if (!t || !gotrace_begin_tables(t)) {
-		gotrace_free(t);
+	struct gotrace *t = gotrace_new(version);
+	if (!t)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for a trace");
-	}
-	t->version = version;
+	t->tells_calls = version >= VERSION_V2;
 	enum base_status s = version < VERSION_V2 ? gotrace_read_v1(t, bytes, nr_bytes, err)
 						  : gotrace_read_v2(t, bytes, nr_bytes, err);
 	if (s == BASE_OK && !t->nr_events)

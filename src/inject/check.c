@@ -100,8 +100,7 @@ static enum base_status check_filter(pid_t pid, const char *status, struct base_
 	return BASE_OK;
 }
 
-/* The loader that it asks for; "": none. False: the file cannot be read, or is no program. */
-static bool check_read_program(int fd, Elf64_Ehdr *head, char loader[LINK_BYTES])
+bool inject_read_program(int fd, Elf64_Ehdr *head, char loader[INJECT_LOADER_BYTES])
 {
 	Elf64_Phdr segment[PHDRS_MAX];
 	loader[0] = '\0';
@@ -117,8 +116,9 @@ static bool check_read_program(int fd, Elf64_Ehdr *head, char loader[LINK_BYTES]
 	for (unsigned i = 0; i < head->e_phnum; i++) {
 		if (segment[i].p_type != PT_INTERP)
 			continue;
-		size_t length =
-			segment[i].p_filesz < LINK_BYTES - 1 ? segment[i].p_filesz : LINK_BYTES - 1;
+		size_t length = segment[i].p_filesz < INJECT_LOADER_BYTES - 1
+					? segment[i].p_filesz
+					: INJECT_LOADER_BYTES - 1;
 		ssize_t n = pread(fd, loader, length, (off_t)segment[i].p_offset);
 		loader[n > 0 ? n : 0] = '\0';
 	}
@@ -127,14 +127,14 @@ static bool check_read_program(int fd, Elf64_Ehdr *head, char loader[LINK_BYTES]
 
 static enum base_status check_program(pid_t pid, struct base_err *err)
 {
-	char path[64], loader[LINK_BYTES];
+	char path[64], loader[INJECT_LOADER_BYTES];
 	Elf64_Ehdr head = {0};
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return base_fail_errno(
 			err, errno, "cannot read the program of process %d", (int)pid);
-	bool good = check_read_program(fd, &head, loader);
+	bool good = inject_read_program(fd, &head, loader);
 	close(fd);
 	if (!good)
 		return base_fail(

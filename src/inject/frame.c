@@ -56,15 +56,30 @@ struct frame { /* struct rt_sigframe */
 };
 _Static_assert(sizeof(struct frame) == 440, "as the kernel's");
 
-/* Does a signal's frame begin there? Its restorer alone is no sign: sigaction() leaves it on the stack, too. */
-bool inject_is_frame(const void *at, size_t bytes, uint64_t restorer)
+/* Its restorer alone is no sign of a frame: sigaction() leaves it on the stack, too. */
+bool inject_is_frame(
+	const void *at, size_t bytes, uint64_t restorer, struct inject_interrupted *ret)
 {
 	struct frame frame;
 	if (bytes < sizeof frame)
 		return false;
 	memcpy(&frame, at, sizeof frame);
-	return frame.restorer == restorer && frame.context.cs == USER_CODE &&
-	       frame.context.vectors % 16 == 0;
+	const struct frame_context *c = &frame.context;
+	*ret = (struct inject_interrupted){
+		.pc = c->ip, .argument = {c->di, c->si, c->dx, c->r10, c->r8, c->r9}};
+	return frame.restorer == restorer && c->cs == USER_CODE && c->vectors % 16 == 0;
+}
+
+/* The kernel has its code pointer behind the call, or before it where the call is to be made again. */
+bool inject_was_safe(const struct inject_memory *m, const struct inject_interrupted *i)
+{
+	enum { CALL_BYTES = 2 };
+	for (uint64_t pc = i->pc; pc <= i->pc + CALL_BYTES; pc += CALL_BYTES) {
+		uint64_t number = inject_number_at(m, pc);
+		if (pc >= m->code && pc < m->code_end && number != SYS_restart_syscall)
+			return inject_is_safe_call(number, i->argument);
+	}
+	return false;
 }
 
 static bool frame_was_interrupted(const struct user_regs_struct *r)
@@ -175,16 +190,19 @@ bool inject_is_delicate_call(uint64_t number)
 	       number == SYS_epoll_pwait;
 }
 
-/* "mov $number, %eax; syscall", as libc makes its calls. */
+/* "mov $number, %eax; syscall", as libc makes its calls; for number 0 "xor %eax, %eax; syscall". */
 uint64_t inject_number_at(const struct inject_memory *m, uint64_t pc)
 {
+	static const uint8_t zero[] = {0x31, 0xc0, 0x0f, 0x05};
 	uint8_t code[7];
 	uint32_t number;
-	if (!inject_read(m, pc - sizeof code, code, sizeof code) || code[0] != 0xb8 ||
-		code[5] != 0x0f || code[6] != 0x05)
+	if (!inject_read(m, pc - sizeof code, code, sizeof code) || code[5] != 0x0f ||
+		code[6] != 0x05)
 		return SYS_restart_syscall;
+	if (!memcmp(code + sizeof code - sizeof zero, zero, sizeof zero))
+		return 0;
 	memcpy(&number, code + 1, sizeof number);
-	return number;
+	return code[0] == 0xb8 ? number : SYS_restart_syscall;
 }
 
 bool inject_is_safe_call(uint64_t number, const uint64_t argument[6])

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,20 +143,48 @@ static void inject_tidy(struct inject_thread *t, const struct inject_memory *m, 
 	inject_thread_go(t);
 }
 
+/* While a thread stands still for us we are not to wait for a processor, where we may say so: each of its steps waits for us. */
+struct inject_hurry {
+	int policy;
+	struct sched_param parameters;
+};
+
+static void inject_hurry(struct inject_hurry *h)
+{
+	const struct sched_param first = {.sched_priority = 1};
+	h->policy = sched_getscheduler(0);
+	if (h->policy < 0 || sched_getparam(0, &h->parameters) ||
+		sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first))
+		h->policy = -1;
+}
+
+static void inject_hurry_no_more(const struct inject_hurry *h)
+{
+	if (h->policy >= 0)
+		(void)!sched_setscheduler(0, h->policy, &h->parameters);
+}
+
 static enum base_status inject_bring(const struct inject_memory *m, struct inject_thread *t,
 	struct inject_plan *p, const struct inject_what *what, struct inject_result *ret,
 	struct base_err *err)
 {
+	struct inject_hurry h;
 	uint64_t at = 0;
 	bool gone = false;
 	enum base_status status = inject_make_plan(p, m, what, err);
-	if (status == BASE_OK)
-		status = inject_thread_stop(t, m, err);
 	if (status != BASE_OK)
 		return status;
-	status = inject_begin(t, p, what, &at, err);
-	bool led = status == BASE_OK;
-	inject_thread_go(t);
+	inject_hurry(&h);
+	status = inject_thread_stop(t, m, err);
+	bool stood = status == BASE_OK;
+	if (stood)
+		status = inject_begin(t, p, what, &at, err);
+	bool led = stood && status == BASE_OK;
+	if (stood)
+		inject_thread_go(t);
+	inject_hurry_no_more(&h);
+	if (!stood)
+		return status;
 	if (led)
 		status = inject_await(m, at, what, ret, &gone, err);
 	ret->through = t->tid;

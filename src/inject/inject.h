@@ -26,6 +26,9 @@ enum { INJECT_TEXT_BYTES = 240 };
  */
 enum base_status inject_check(pid_t pid, struct base_err *err) BASE_MUST_CHECK;
 
+/* Is a file mapped in it whose path has that part? */
+bool inject_has_file(pid_t pid, const char *part);
+
 struct inject_what {
 	const char *library; /* as the process finds it */
 	const char *entry;   /* int entry(const void *argument): 0 does not return to its caller */
@@ -49,5 +52,35 @@ struct inject_result {
  */
 enum base_status inject_library(pid_t pid, const struct inject_what *what,
 	struct inject_result *ret, struct base_err *err) BASE_MUST_CHECK;
+
+/* ---- a program that we start (start.c) --------------------------------------------------------- */
+
+struct inject_started {   /* stands before its first instruction */
+	const char *path; /* borrowed */
+	pid_t pid;
+	int memory; /* /proc/PID/mem */
+	uint64_t entry;
+};
+/* Our child. It ends when we do, as long as it stands. Descriptors that are not closed on exec are its, too. */
+enum base_status inject_start(struct inject_started *s, const char *path, char *const *argv,
+	struct base_err *err) BASE_MUST_CHECK;
+/* A call of the kernel that it makes; *ret is its result, or minus an errno. */
+enum base_status inject_start_syscall(struct inject_started *s, long number,
+	const uint64_t argument[6], int64_t *ret, struct base_err *err) BASE_MUST_CHECK;
+/* A page for code near its own. */
+enum base_status inject_start_page(
+	struct inject_started *s, uint64_t *ret_at, struct base_err *err) BASE_MUST_CHECK;
+struct inject_lead {
+	uint64_t function;   /* of the program */
+	uint64_t page;       /* where the code is put */
+	const uint8_t *code; /* goes on at its end with what it was led away from */
+	size_t nr_bytes, entry;
+};
+/* From now on that function begins with that code. ERR_ENV: its first instructions cannot be moved. */
+enum base_status inject_start_lead(struct inject_started *s, const struct inject_lead *lead,
+	struct base_err *err) BASE_MUST_CHECK;
+/* It begins, and nobody traces it any more. After an error it is gone. */
+enum base_status inject_start_go(struct inject_started *s, struct base_err *err) BASE_MUST_CHECK;
+void inject_start_give_up(struct inject_started *s); /* it has never been */
 
 #endif

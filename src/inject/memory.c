@@ -51,6 +51,14 @@ bool inject_has_path(const char *maps, const char *part)
 	return false;
 }
 
+bool inject_has_file(pid_t pid, const char *part)
+{
+	char *maps = inject_maps(pid);
+	bool has = maps && inject_has_path(maps, part);
+	base_free(maps);
+	return has;
+}
+
 bool inject_region(
 	const struct inject_memory *m, uint64_t at, uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -88,7 +96,7 @@ static bool memory_is_libc(const struct os_region *r)
 	       !memcmp(r->path + length - (sizeof name - 1), name, sizeof name - 1);
 }
 
-static void memory_find_libc(struct inject_memory *m)
+void inject_find_libc(struct inject_memory *m)
 {
 	const char *text = m->maps;
 	struct os_region r;
@@ -132,7 +140,7 @@ enum base_status inject_memory_open(struct inject_memory *m, pid_t pid, struct b
 		inject_memory_close(m);
 		return base_fail_errno(err, why, "cannot look into process %d", (int)pid);
 	}
-	memory_find_libc(m);
+	inject_find_libc(m);
 	if (m->libc && m->code && memory_find_code(m))
 		return BASE_OK;
 	bool none = !m->libc;

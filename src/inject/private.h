@@ -7,6 +7,7 @@
 #include "os/proc.h"
 #include "symbol/unwind.h"
 
+#include <elf.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/user.h>
@@ -33,8 +34,16 @@ bool inject_region(
 	const struct inject_memory *m, uint64_t at, uint64_t *ret_start, uint64_t *ret_end);
 /* Does a mapped file's path have that in it? */
 bool inject_has_path(const char *maps, const char *part);
+/* Where its libc and libc's code are; 0: there is none. */
+void inject_find_libc(struct inject_memory *m);
 /* The text of the maps, to be freed; NULL: they cannot be read. */
 char *inject_maps(pid_t pid);
+
+/* ---- check.c ----------------------------------------------------------------------------------- */
+
+enum { INJECT_LOADER_BYTES = 256 };
+/* A program's head, and the loader that it asks for; "": none. False: it cannot be read, or is no program. */
+bool inject_read_program(int fd, Elf64_Ehdr *head, char loader[INJECT_LOADER_BYTES]);
 
 /* ---- frame.c: what differs between processors -------------------------------------------------- */
 
@@ -50,18 +59,24 @@ struct inject_state { /* of a stopped thread */
  * A system call that was interrupted is made again. */
 size_t inject_frame(const struct inject_state *s, uint64_t restorer, uint8_t *to, size_t size,
 	uint64_t *ret_at);
+struct inject_interrupted { /* by a signal: where, and a call's arguments if it was in one */
+	uint64_t pc, argument[6];
+};
 /* Does such a frame, of anybody's, begin there? What is not whole in `bytes` is none. */
-bool inject_is_frame(const void *at, size_t bytes, uint64_t restorer);
+bool inject_is_frame(
+	const void *at, size_t bytes, uint64_t restorer, struct inject_interrupted *ret);
+/* Was that in a system call in which a thread may be led away, too? */
+bool inject_was_safe(const struct inject_memory *m, const struct inject_interrupted *i);
 /* The registers of a call of `function` with that frame as its caller. */
 struct user_regs_struct inject_registers(const struct inject_state *s, uint64_t frame,
 	uint64_t function, const uint64_t argument[6]);
-/* Is it asleep in a system call that may be interrupted, entered from libc's code, and after which
- * nothing of libc's is half done? `number` and arguments as /proc/PID/syscall has them. */
-/* ... of which only the kernel knows how much of it is left, or which it ends with EINTR: threads that
+/* Is it a system call of which only the kernel knows how much of it is left, or which it ends with EINTR: threads that
  * are in another one are better. */
 bool inject_is_delicate_call(uint64_t number);
 /* The call that libc makes at `pc`, where the kernel only says that it goes on (restart_syscall). */
 uint64_t inject_number_at(const struct inject_memory *m, uint64_t pc);
+/* May it be interrupted, and is nothing of libc's half done after it where libc made it? `number` and
+ * arguments as /proc/PID/syscall has them. */
 bool inject_is_safe_call(uint64_t number, const uint64_t argument[6]);
 
 /* ---- code.c: where a thread that computes stands ----------------------------------------------- */

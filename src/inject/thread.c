@@ -68,17 +68,20 @@ static bool thread_sleeps(pid_t pid, pid_t tid, struct thread_sleep *ret)
 	return os_take_number(&p, 16, &ret->sp) && os_take_number(&p, 16, &ret->pc);
 }
 
-/* Is there room below, and does no signal's handler run on it? */
+/* Is there room below, and did each signal whose handler runs on it interrupt nothing that is half done? A server may live in a
+ * handler for ever: PostgreSQL's supervisor begins its processes in one, which interrupts a select() alone. */
 static bool thread_has_stack(const struct inject_memory *m, uint64_t sp)
 {
 	uint64_t start = 0, end = 0, word[LOOK_BYTES / 8];
+	struct inject_interrupted interrupted;
 	if (sp % 8 || !inject_region(m, sp, &start, &end) || sp - start < ROOM_BYTES)
 		return false;
 	size_t bytes = end - sp < sizeof word ? (size_t)(end - sp) : sizeof word;
 	if (!inject_read(m, sp, word, bytes))
 		return false;
 	for (size_t i = 0; i < bytes / 8; i++)
-		if (inject_is_frame(word + i, bytes - i * 8, m->restorer))
+		if (inject_is_frame(word + i, bytes - i * 8, m->restorer, &interrupted) &&
+			!inject_was_safe(m, &interrupted))
 			return false;
 	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* env.c - our environment variables, and how they reach programs that this one executes. */
+#include "ring/attach.h"
 #include "ring/handover.h"
 #include "preload/preload.h"
 #include "preload/env.h"
@@ -18,9 +19,11 @@ static struct {
 	char *variable[PRELOAD_ENV_OURS_MAX]; /* "NAME=value" in text; LD_PRELOAD is not among them
 					       */
 	unsigned nr_variables;
-	char *ring;            /* value */
-	char *ring_inherited;  /* the same in the process's first environment */
-	char *library;         /* our own path, as in LD_PRELOAD */
+	char *ring;           /* value */
+	char *ring_inherited; /* the same in the process's first environment */
+	char *library;        /* our own path, as in LD_PRELOAD */
+	/* Where we came later: "LONGPOLE_RING=value", and a path; room for any. */
+	char *joined, *joined_library;
 	char *image;           /* value, digits in text */
 	char *image_inherited; /* digits in the process's first environment: what libc's own execs
 				  pass on */
@@ -72,6 +75,15 @@ static void keep_library(const char *list)
 	}
 }
 
+static void env_number_images(void)
+{
+	if (env.image || env.nr_variables == PRELOAD_ENV_OURS_MAX)
+		return;
+	env.variable[env.nr_variables] = env_keep("LONGPOLE_IMAGE=0000000000", 25);
+	if (env.variable[env.nr_variables])
+		env.image = env.variable[env.nr_variables++] + strlen(prefix_image);
+}
+
 bool preload_env_read(char **environment)
 {
 	if (!handover_allowed())
@@ -94,11 +106,7 @@ bool preload_env_read(char **environment)
 			env.image_inherited = *e + strlen(prefix_image);
 		}
 	}
-	if (!env.image && env.nr_variables < PRELOAD_ENV_OURS_MAX) {
-		env.variable[env.nr_variables] = env_keep("LONGPOLE_IMAGE=0000000000", 25);
-		if (env.variable[env.nr_variables])
-			env.image = env.variable[env.nr_variables++] + strlen(prefix_image);
-	}
+	env_number_images();
 	return env.ring && *env.ring;
 }
 
@@ -118,6 +126,38 @@ void preload_env_forget(void)
 		env.ring[0] = '\0';
 	if (env.ring_inherited)
 		env.ring_inherited[0] = '\0';
+}
+
+static char *env_room(char *room, const char *prefix)
+{
+	char empty[sizeof prefix_ring + RING_ATTACH_PATH_BYTES] = "";
+	stpcpy(empty, prefix);
+	return room ? room : env_keep(empty, sizeof empty);
+}
+
+/* The texts stay when it is left: a thread may be about to execute something. Only a name that differs is written over the next time. */
+void preload_env_join(const char *library, const char *ring)
+{
+	if (!*ring)
+		return;
+	env_number_images();
+	bool is_new = !env.joined;
+	env.joined = env_room(env.joined, prefix_ring);
+	env.joined_library = env_room(env.joined_library, "");
+	if (!env.joined || !env.joined_library)
+		return;
+	if (is_new && env.nr_variables < PRELOAD_ENV_OURS_MAX)
+		env.variable[env.nr_variables++] = env.joined;
+	if (strcmp(env.joined_library, library) != 0)
+		stpcpy(env.joined_library, library);
+	env.library = env.joined_library;
+	stpcpy(env.joined + strlen(prefix_ring), ring);
+	__atomic_store_n(&env.ring, env.joined + strlen(prefix_ring), __ATOMIC_RELEASE);
+}
+
+void preload_env_leave(void)
+{
+	__atomic_store_n(&env.ring, NULL, __ATOMIC_RELEASE);
 }
 
 uint32_t preload_env_parent_image(void)

@@ -27,5 +27,8 @@ bool preload_exec_is_sanitized(int fd, const Elf64_Phdr *segment, size_t nr_segm
 const char *preload_env_library(void);
 /* From now on the next program gets our library without a ring: it asks the kernel nothing. */
 void preload_env_forget(void);
+/* A process that was joined: programs that it executes get this from now, until it is left. */
+void preload_env_join(const char *library, const char *ring);
+void preload_env_leave(void);
 
 #endif

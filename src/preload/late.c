@@ -7,6 +7,7 @@
  *
  * It is no thread of the program's: all signals are blocked in it, and it records nothing of itself.
  */
+#include "preload/env.h"
 #include "preload/got.h"
 #include "preload/preload.h"
 #include "ring/attach.h"
@@ -39,7 +40,7 @@ enum {
 struct late {
 	struct ring_head *head;
 	struct stat ring;
-	const char *path;
+	const char *path, *named, *library;
 	uint32_t pid, tid;
 };
 
@@ -240,12 +241,14 @@ static void late_record(struct late *l)
 {
 	preload_syscall(SYS_prctl, PR_SET_NAME, (long)"longpole", 0, 0, 0, 0);
 	__atomic_store_n(&l->head->attach_thread, l->tid, __ATOMIC_RELEASE);
+	preload_env_join(l->library, l->named);
 	late_introduce_all(l);
 	preload_joined(l->head);
 	preload_got_lead_in(&l->head->attach_entries);
 	late_say(l->head, RING_ATTACH_in);
 	late_stay(l);
 	preload_got_lead_out();
+	preload_env_leave();
 	late_say(l->head, RING_ATTACH_out);
 	preload_leave();
 	__atomic_store_n(&late_count, 0, __ATOMIC_RELEASE);
@@ -256,10 +259,11 @@ int preload_late_run(const struct ring_attach *given);
 __attribute__((used, visibility("hidden"))) int preload_late_run(const struct ring_attach *given)
 {
 	struct ring_attach how = *given;
-	struct late l = {.path = how.ring};
+	struct late l = {.path = how.ring, .named = how.named, .library = how.library};
 	if (how.version != RING_VERSION)
 		return RING_ATTACH_version;
-	how.ring[sizeof how.ring - 1] = '\0';
+	how.ring[sizeof how.ring - 1] = how.named[sizeof how.named - 1] = '\0';
+	how.library[sizeof how.library - 1] = '\0';
 	l.pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	l.tid = (uint32_t)preload_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	int refused = late_begin(&l);

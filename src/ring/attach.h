@@ -21,6 +21,9 @@ struct ring_attach {
 	/* The ring's file as the process finds it, of a descriptor of the recorder's:
 	 * /proc/PID/fd/N. That this name is the same file says that the recorder lives. */
 	char ring[RING_ATTACH_PATH_BYTES];
+	/* For programs that it executes: the ring's file by its own name, and the library as LD_PRELOAD can say it. "": it does not have
+	 * our files. */
+	char named[RING_ATTACH_PATH_BYTES], library[RING_ATTACH_PATH_BYTES];
 };
 
 /* ring_head.attach_state: what the library says of it. */

@@ -3,6 +3,7 @@
 #include "session/attach.h"
 #include "inject/inject.h"
 #include "os/launch.h"
+#include "os/links.h"
 #include "os/proc.h"
 #include "ring/attach.h"
 #include "session/private.h"
@@ -51,24 +52,45 @@ static bool attach_sees_our_files(pid_t pid)
 	       ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
 }
 
-/* By its path; in a container by a descriptor of ours. */
-static enum base_status attach_library(
-	struct session_attach *a, char ret_name[PATH_MAX], struct base_err *err)
+/* By its path, or another way that LD_PRELOAD can say; in a container by a descriptor of ours. */
+static enum base_status attach_library(struct session *s, char ret_name[PATH_MAX])
 {
+	struct session_attach *a = &s->attach;
 	char path[PATH_MAX];
-	enum base_status status = os_find_preload(OS_LIBRARY_PRELOAD, path, err);
+	enum base_status status = os_find_preload(OS_LIBRARY_PRELOAD, path, s->err);
 	if (status == BASE_OK)
-		status = os_check_preload(path, err);
+		status = os_check_preload(path, s->err);
+	if (status == BASE_OK && attach_sees_our_files(a->pid)) {
+		status = os_links_way(&s->links, path, ret_name, s->err);
+		if (status != BASE_OK || strlen(ret_name) < RING_ATTACH_PATH_BYTES)
+			return status;
+	}
 	if (status != BASE_OK)
 		return status;
-	snprintf(ret_name, PATH_MAX, "%s", path);
-	if (attach_sees_our_files(a->pid) && strlen(path) < RING_ATTACH_PATH_BYTES)
-		return BASE_OK;
 	a->library_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (a->library_fd < 0)
-		return base_fail_errno(err, errno, "%s", path);
+		return base_fail_errno(s->err, errno, "%s", path);
 	snprintf(ret_name, PATH_MAX, "/proc/%d/fd/%d", (int)getpid(), a->library_fd);
 	return BASE_OK;
+}
+
+/* The library leads libc's callers to itself. What stands before other libraries does so from a program's start alone. */
+static const char *attach_unseen(pid_t pid)
+{
+	static const struct {
+		const char *file, *what;
+	} known[] = {
+		{"/libmpi.so", "MPI"},
+		{"/libmpich.so", "MPI"},
+		{"/libgomp.so", "OpenMP"},
+		{"/libomp.so", "OpenMP"},
+		{"/libomp5.so", "OpenMP"},
+		{"/libiomp5.so", "OpenMP"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(known); i++)
+		if (inject_has_file(pid, known[i].file))
+			return known[i].what;
+	return NULL;
 }
 
 static enum base_status attach_refused(
@@ -96,9 +118,13 @@ enum base_status session_attach_go(struct session *s)
 	char library[PATH_MAX];
 	struct ring_attach given = {.version = RING_VERSION};
 	struct inject_result result;
-	enum base_status status = attach_library(a, library, s->err);
+	enum base_status status = attach_library(s, library);
 	if (status != BASE_OK)
 		return status;
+	if (a->library_fd < 0 && strlen(s->ring.path) < sizeof given.named) {
+		memcpy(given.named, s->ring.path, strlen(s->ring.path) + 1);
+		memcpy(given.library, library, strlen(library) + 1);
+	}
 	snprintf(given.ring, sizeof given.ring, "/proc/%d/fd/%d", (int)getpid(), s->ring.fd);
 	const struct inject_what what = {.library = library,
 		.entry = RING_ATTACH_ENTRY,
@@ -108,6 +134,7 @@ enum base_status session_attach_go(struct session *s)
 		.scaffold_bytes = &given.scaffold_bytes};
 	status = inject_library(a->pid, &what, &result, s->err);
 	s->opts->attach->stopped_ns = result.stopped_ns;
+	s->opts->attach->unseen = attach_unseen(a->pid);
 	if (status == BASE_OK && result.refused)
 		status = attach_refused(a, result.refused, s->err);
 	if (status != BASE_OK)

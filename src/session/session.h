@@ -69,6 +69,8 @@ enum session_emulator {
 struct session_attached {
 	int pid;
 	uint64_t stopped_ns; /* set: for how long one of its threads was stopped */
+	const char
+		*unseen; /* set: what only programs that start recorded show of it; NULL: nothing */
 };
 
 struct session_options {

@@ -274,6 +274,136 @@ PROGRAM
 	kill $pid
 }
 
+test_attach_refuses_what_is_not_ours() {
+	local pid
+	as_root
+	((EUID == 0)) || skip 'not root: nobody can be another user'
+	setpriv --reuid=65534 --regid=65534 --clear-groups sleep 30 & pid=$!
+	sleep 0.2
+	refused 'belongs to another user (65534, and this is 0)' $pid
+	kill -0 $pid || fail 'it has ended'
+	kill $pid
+	setpriv --ruid=65534 sleep 30 & pid=$! # as a setuid program
+	sleep 0.2
+	refused 'belongs to another user' $pid
+	kill -0 $pid || fail 'it has ended'
+	kill $pid
+}
+
+test_attach_refuses_other_namespaces() {
+	local pid
+	unshare -Ur true 2>/dev/null || skip 'no user namespaces here'
+	unshare -Ur sleep 30 & pid=$!
+	sleep 0.3
+	refused 'user namespace' $pid
+	kill -0 $pid || fail 'it has ended'
+	kill $pid
+}
+
+# Somebody else traces it; and a kernel that lets nobody (as with ptrace_scope 2 or 3: every ptrace() fails with EPERM).
+test_attach_refuses_who_may_not_be_traced() {
+	local pid tracer status
+	steady work
+	cat >trace.py <<-'END'
+		import ctypes, sys, time
+		ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), 0, 0)
+		print("seized", flush=True)
+		time.sleep(30)
+	END
+	python3 trace.py "$steady" >traced & tracer=$!
+	for _ in {1..50}; do grep -q seized traced && break; sleep 0.1; done
+	if grep -q 'TracerPid:.*[1-9]' "/proc/$steady/status"; then
+		refused "is traced by process $tracer (python3" "$steady"
+	fi
+	kill $tracer
+	wait $tracer
+	cat >forbid.py <<-'END'
+		import ctypes, os, struct, sys
+		libc = ctypes.CDLL(None)
+		def op(code, jt, jf, k): return struct.pack("=HBBI", code, jt, jf, k)
+		code = op(0x20, 0, 0, 0) + op(0x15, 0, 1, 101) + op(6, 0, 0, 0x50001) + op(6, 0, 0, 0x7fff0000)
+		class Program(ctypes.Structure):
+		    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+		kept = ctypes.create_string_buffer(code)
+		libc.prctl(38, 1, 0, 0, 0)
+		if libc.prctl(22, 2, ctypes.byref(Program(4, ctypes.addressof(kept)))): sys.exit(77)
+		os.execvp(sys.argv[1], sys.argv[1:])
+	END
+	python3 forbid.py longpole record -p "$steady" --for=100ms -o r.lpt >out 2>err
+	status=$?
+	((status == 77)) || { ((status != 0)) && grep -qE 'may not attach to process|lets nobody attach' err; } || fail "it says: $(cat err)"
+	ends_well
+}
+
+test_attach_refuses_go() {
+	local pid
+	command -v go >/dev/null || skip 'no Go'
+	printf 'package main\nimport "time"\nfunc main() { time.Sleep(30 * time.Second) }\n' >sleeper.go
+	GOCACHE=$PWD/cache GOFLAGS=-mod=mod CGO_ENABLED=0 go build -o sleeper sleeper.go >out 2>&1 || skip "go build: $(cat out)"
+	./sleeper & pid=$!
+	sleep 0.3
+	refused 'static program' $pid
+	kill -0 $pid || fail 'it has ended'
+	kill $pid
+}
+
+# What it is after an exec is recorded, too.
+test_attach_goes_on_after_exec() {
+	cat >again.c <<-'END'
+		#include <pthread.h>
+		#include <unistd.h>
+		static pthread_mutex_t after_exec = PTHREAD_MUTEX_INITIALIZER;
+		static void *work(void *p) {
+			for (int i = 0; i < 60; i++) {
+				pthread_mutex_lock(&after_exec);
+				usleep(4000);
+				pthread_mutex_unlock(&after_exec);
+			}
+			return p;
+		}
+		int main(int argc, char **argv) {
+			pthread_t thread;
+			if (argc < 2) {
+				sleep(1);
+				execl(argv[0], argv[0], "again", (char *)0);
+			}
+			pthread_create(&thread, 0, work, 0);
+			work(0);
+			pthread_join(thread, 0);
+			return 5;
+		}
+	END
+	cc -g -pthread again.c -o again || fail 'again.c does not build'
+	./again & steady=$!
+	sleep 0.2
+	attached -o a.lpt
+	wait "$steady"
+	(($? == 5)) || fail 'it did not end as alone'
+	longpole dump a.lpt >dumped
+	grep -q ' lock_acquire .*after_exec' dumped || fail 'no lock is in it that was taken after the exec'
+}
+
+# What is seen of programs alone that start recorded is said.
+test_attach_says_what_it_does_not_see() {
+	cat >team.c <<-'END'
+		#include <unistd.h>
+		int main(void) {
+			for (int i = 0; i < 1000; i++) {
+				#pragma omp parallel num_threads(2)
+				usleep(1000);
+			}
+			return 5;
+		}
+	END
+	cc -g -fopenmp team.c -o team 2>/dev/null || skip 'no OpenMP'
+	OMP_WAIT_POLICY=passive ./team & steady=$!
+	sleep 0.3
+	attached --for=200ms -o a.lpt
+	grep -q 'waits in OpenMP are not seen as such' err || fail "$(cat err)"
+	wait "$steady"
+	(($? == 5)) || fail 'it did not end as alone'
+}
+
 # One thread, never in a call of the kernel: joined again and again, its recorder killed or not, it computes what it would alone.
 test_attach_to_what_only_computes() {
 	cat >busy.c <<'PROGRAM'

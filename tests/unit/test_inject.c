@@ -95,6 +95,36 @@ static void sleep_in_handler(void)
 	raise(SIGUSR1);
 }
 
+/* As PostgreSQL's processes do: a handler that never returns, called in a wait. */
+static void sleep_in_handler_of_a_sleep(void (*sleeps)(void))
+{
+	pid_t sleeper = getpid();
+	signal(SIGUSR1, on_usr1);
+	if (!fork()) {
+		for (int i = 0; i < 5; i++) {
+			nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+			kill(sleeper, SIGUSR1);
+		}
+		_exit(0);
+	}
+	sleeps();
+}
+
+static void sleep_in_handler_of_read(void)
+{
+	sleep_in_handler_of_a_sleep(sleep_in_read);
+}
+
+static void sleep_in_handler_of_nanosleep(void)
+{
+	sleep_in_handler_of_a_sleep(sleep_long);
+}
+
+static void sleep_in_handler_of_epoll(void)
+{
+	sleep_in_handler_of_a_sleep(sleep_in_epoll);
+}
+
 /* Never asleep, and in the allocator half of the time, with its lock: who is led away there could not begin a thread. */
 static void *allocate_until_term(void *unused)
 {
@@ -275,6 +305,15 @@ static void sleep_is_as_long(void **state)
 	calls_and_is_not_noticed(sleep_for_a_time, true);
 }
 
+static void handler_that_came_in_a_sleep_is_no_obstacle(void **state)
+{
+	(void)state;
+	must_be_plain();
+	calls_and_is_not_noticed(sleep_in_handler_of_read, false);
+	calls_and_is_not_noticed(sleep_in_handler_of_nanosleep, false);
+	calls_and_is_not_noticed(sleep_in_handler_of_epoll, false);
+}
+
 static void computing_is_not_disturbed(void **state)
 {
 	(void)state;
@@ -428,6 +467,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_loaded_is_said),
 		cmocka_unit_test(outlives_whoever_injects),
 		cmocka_unit_test(sleeps_on_without_whoever_injects),
+		cmocka_unit_test(handler_that_came_in_a_sleep_is_no_obstacle),
 		cmocka_unit_test(finds_what_sigaction_left_harmless),
 		cmocka_unit_test(refuses_itself_and_nobody),
 		cmocka_unit_test(refuses_who_sleeps_in_a_handler),

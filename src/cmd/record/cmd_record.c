@@ -375,6 +375,11 @@ static void attach_summary(struct cmd *c, const struct session_attached *a)
 	base_str_add_ns(&s, a->stopped_ns);
 	base_str_add(&s, "; the library stays in it, unused");
 	cmd_note(c, "%s", base_str_text(&s));
+	if (a->unseen)
+		cmd_note(c,
+			"its waits in %s are not seen as such: only libc's calls are, of a process "
+			"that ran already; for more start it with longpole record",
+			a->unseen);
 	base_str_fini(&s);
 }
 
@@ -454,8 +459,9 @@ static int record_program(
 	o->tool = "longpole " LONGPOLE_VERSION;
 	o->progress = cmd_record_progress;
 	o->progress_ctx = c;
+	bool is_go = cmd_record_is_go(o);
 	cmd_progress_reset(c);
-	*ret = session_run(o, &r, &c->err);
+	*ret = is_go ? cmd_record_go(c, o, path, &r.exit_code) : session_run(o, &r, &c->err);
 	cmd_progress_clear(c);
 	if (*ret != BASE_OK) {
 		record_give_name_back(c, path);
@@ -463,7 +469,8 @@ static int record_program(
 		cmd_fail(c, *ret);
 		return r.exit_code ? r.exit_code : SESSION_EXIT_OURS;
 	}
-	summary(c, o, &r, path);
+	if (!is_go)
+		summary(c, o, &r, path);
 	cmd_recover_hint(c);
 	enum base_status streams = o->level >= 2 ? cmd_streams_recorded(&r, &c->err) : BASE_OK;
 	if (streams != BASE_OK) {

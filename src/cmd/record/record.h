@@ -20,6 +20,11 @@ bool cmd_hardware_parse(struct cmd *c, const char *list, struct system_hardware 
 /* The one of that name; NULL: what `program` needs. */
 enum session_emulator cmd_record_emulator(const char *recorder, const char *program);
 
+/* Is the program one of Go's that no library can be loaded into? Then what is recorded of it, and how it ended. */
+bool cmd_record_is_go(const struct session_options *o);
+enum base_status cmd_record_go(struct cmd *c, const struct session_options *o, const char *path,
+	int *ret_exit_code) BASE_MUST_CHECK;
+
 /* A note on each recording that was cut off. */
 void cmd_recover_hint(struct cmd *c);
 
