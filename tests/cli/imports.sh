@@ -195,6 +195,17 @@ test_import_chrome_texts() {
 		'thread -2: slice without a name' 'thread -2: 5' 'THE PATH, 1.00 ms'
 }
 
+test_import_pytorch_texts() {
+	local pair
+	for pair in '\ud83d|\xef\xbf\xbd' '\ud83d\ude00|\xf0\x9f\x98\x80' '\ud83dx|\xef\xbf\xbdx' 'C:\Users|C:\\Users' '\u00e9|\xc3\xa9' '\u65e5|\xe6\x97\xa5'; do
+		printf '\xef\xbb\xbf{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"%s","pid":9,"tid":9,"ts":0,"dur":1000}]}' "${pair%%|*}" >ops.json
+		sed -n 1p ops.json | grep -qF "${pair%%|*}" || fail "printf has understood ${pair%%|*}"
+		expect 0 longpole import pytorch -o ops.lpt ops.json
+		expect 0 longpole report --full ops.lpt
+		has out "$(printf '%b' "${pair#*|}")"
+	done
+}
+
 test_import_chrome_names_and_ends() {
 	chrome_answer '{"traceEvents":[{"ph":"X","name":"step","pid":"Spans","tid":"PyTorch Profiler","ts":1700,"dur":1000}]}' 'PyTorch Profiler'
 	chrome_answer '{"a":[1,{"b":[{}]}],"c":{"traceEvents":[3]},"traceEvents":[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000},{"name":"b","ph' 'thread 1: a'
