@@ -13,10 +13,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { EVENTS_MAX = 1 << 24, DEPTH_MAX = 128, DETAILS_MAX = 200 };
+static const double US_MAX = 4e15; /* from 1970: the year 2096; twice that in ns fits 63 bits */
 
 /* At one time in this order: a flow that comes in ends what ends then, before anything begins. */
 enum what { FLOW_IN, SLICE_END, SLICE, FLOW_OUT, DROPPED };
@@ -48,6 +50,7 @@ struct chrome {
 	struct base_map by_tid, process_names;
 	uint64_t nr_folded; /* details that are not told apart */
 	uint64_t nr_other, nr_damaged, nr_flows, nr_slices, nr_unended;
+	int64_t first_ns; /* the earliest time */
 	bool failed, cut;
 	bool own; /* of longpole's: process 0 is its critical path, which is to be found again */
 	struct format_machines *machines;
@@ -105,14 +108,34 @@ static uint64_t chrome_import_flow_of(const json_t *e)
 	return chrome_import_id_of(global ? global : json_object_get(e, "id"));
 }
 
-/* Microseconds, with a fraction. False: no time that a trace can have. */
-static bool chrome_import_time_of(const json_t *v, uint64_t *ret_ns)
+/* Microseconds, with a fraction that a whole product would lose. False: no time that a trace can
+ * have. */
+static bool chrome_import_ns_of(const json_t *v, int64_t *ret_ns)
 {
-	double us = json_number_value(v);
-	if (!json_is_number(v) || !(us >= 0) || us > 1e15)
+	double us;
+	if (!format_json_real(v, &us) || !(fabs(us) <= US_MAX))
 		return false;
-	*ret_ns = json_is_integer(v) ? (uint64_t)json_integer_value(v) * 1000
-				     : (uint64_t)llround(us * 1000);
+	*ret_ns = (int64_t)floor(us) * 1000 + llround((us - floor(us)) * 1000);
+	return true;
+}
+
+static bool chrome_import_duration_of(const json_t *v, uint64_t *ret_ns)
+{
+	int64_t ns;
+	if (!chrome_import_ns_of(v, &ns) || ns < 0)
+		return false;
+	*ret_ns = (uint64_t)ns;
+	return true;
+}
+
+/* From the earliest time on: some programs count from when they were told to write, and so have
+ * negative ones; others from 1970. */
+static bool chrome_import_time_of(const struct chrome *c, const json_t *v, uint64_t *ret_ns)
+{
+	int64_t ns;
+	if (!chrome_import_ns_of(v, &ns) || ns < c->first_ns)
+		return false;
+	*ret_ns = (uint64_t)(ns - c->first_ns);
 	return true;
 }
 
@@ -180,17 +203,49 @@ static bool chrome_import_is_set(const json_t *v)
 	       (json_is_string(v) && !strcmp(json_string_value(v), "true"));
 }
 
-/* What a slice does, and to what: clang's -ftime-trace says the file or template in args.detail. */
-static uint32_t chrome_import_slice_name(struct chrome *c, const json_t *e)
+/* Its name, which some programs write as a number. */
+static uint32_t chrome_import_event_name(struct chrome *c, const json_t *e)
 {
-	const char *name = chrome_import_text_in(e, "name"),
+	const json_t *v = json_object_get(e, "name");
+	char digits[24] = "";
+	if (json_is_integer(v))
+		snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+	return chrome_import_text_of(c, *digits ? digits : chrome_import_text_in(e, "name"));
+}
+
+/* What a slice does, and to what: clang's -ftime-trace says the file or template in args.detail.
+ * A slice that says nothing took its time all the same. */
+static void chrome_import_name_slice(struct chrome *c, const json_t *e, struct event *slice)
+{
+	const char *name = base_strtab_get(c->texts, slice->name),
 		   *detail = chrome_import_text_in(json_object_get(e, "args"), "detail");
 	struct base_str both = {0};
 	base_str_addf(&both, "%s%s%s", name, *name && *detail ? " " : "", detail);
-	uint32_t id = chrome_import_text_of(c, base_str_text(&both));
+	slice->plain = *name ? slice->name : chrome_import_text_of(c, "slice without a name");
+	slice->name = both.length ? chrome_import_text_of(c, base_str_text(&both)) : slice->plain;
 	c->failed |= both.failed;
 	base_str_fini(&both);
-	return id;
+}
+
+/* A slice, its begin or end, or an end of a flow. */
+static bool chrome_import_is_read(const json_t *e)
+{
+	const char *phase = chrome_import_text_in(e, "ph");
+	return *phase && strchr("XBEstf", *phase);
+}
+
+static int64_t chrome_import_first_ns(const json_t *events)
+{
+	const json_t *e;
+	size_t i;
+	int64_t first_ns = INT64_MAX, ns;
+	json_array_foreach(events, i, e)
+	{
+		if (chrome_import_is_read(e) &&
+			chrome_import_ns_of(json_object_get(e, "ts"), &ns) && ns < first_ns)
+			first_ns = ns;
+	}
+	return first_ns;
 }
 
 static void chrome_import_read_event(struct chrome *c, const json_t *e)
@@ -204,21 +259,20 @@ static void chrome_import_read_event(struct chrome *c, const json_t *e)
 		return;
 	if (c->own && !chrome_import_id_of(json_object_get(e, "pid")))
 		return;
-	if (!*phase || !strchr("XBEstf", *phase)) {
+	if (!chrome_import_is_read(e)) {
 		c->nr_other++;
 		return;
 	}
-	if (!chrome_import_time_of(json_object_get(e, "ts"), &event.time_ns) ||
+	if (!chrome_import_time_of(c, json_object_get(e, "ts"), &event.time_ns) ||
 		(*phase == 'X' &&
-			!chrome_import_time_of(json_object_get(e, "dur"), &duration_ns))) {
+			!chrome_import_duration_of(json_object_get(e, "dur"), &duration_ns))) {
 		c->nr_damaged++;
 		return;
 	}
 	event.thread = chrome_import_thread_of(c, e);
-	event.name = chrome_import_text_of(c, chrome_import_text_in(e, "name"));
+	event.name = chrome_import_event_name(c, e);
 	if (*phase == 'X' || *phase == 'B') {
-		event.plain = event.name;
-		event.name = chrome_import_slice_name(c, e);
+		chrome_import_name_slice(c, e, &event);
 		event.what = SLICE;
 		event.end_ns = *phase == 'X' ? event.time_ns + duration_ns + !duration_ns : 0;
 		event.flows_in = chrome_import_is_set(json_object_get(e, "flow_in"));
@@ -524,7 +578,10 @@ static void chrome_import_convert(struct chrome *c)
 			base_str_add(
 				&name, base_strtab_get(c->texts, t->name ? t->name : t->tid_text));
 		else
-			base_str_addf(&name, "thread %" PRIu64, t->tid);
+			base_str_addf(&name,
+				t->tid > UINT64_MAX - UINT32_MAX ? "thread %" PRId64
+								 : "thread %" PRIu64,
+				t->tid);
 		if (!base_map_get(&c->process_names, 0, t->pid, &process))
 			process = t->pid_text;
 		t->actor = format_machines_actor(c->machines,
@@ -640,6 +697,7 @@ static enum base_status read_json(
 	}
 	c->own = !strncmp(
 		chrome_import_text_in(json_object_get(j, "otherData"), "tool"), "longpole ", 9);
+	c->first_ns = chrome_import_first_ns(events);
 	json_array_foreach(events, i, e)
 	{
 		if (json_is_object(e))
@@ -648,6 +706,9 @@ static enum base_status read_json(
 			c->nr_damaged++;
 	}
 	json_decref(j);
+	if (!c->nr && !c->failed && c->nr_damaged + c->nr_other)
+		return base_fail(err, BASE_ERR_FOREIGN,
+			"none of its events is a slice or a flow with a sensible time");
 	return BASE_OK;
 }
 

@@ -3,9 +3,15 @@
 #include "format/json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_SAFE = 18 }; /* decimal digits that always fit 63 bits */
+enum {
+	DIGITS_SAFE = 18, /* decimal digits that always fit 63 bits */
+	ESCAPE_BYTES = 6, /* of a UTF-16 unit */
+	HIGH_SURROGATE = 0xd800 >> 10,
+	LOW_SURROGATE = 0xdc00 >> 10,
+};
 
 static int digit_of(char c)
 {
@@ -53,6 +59,19 @@ bool format_json_number(const json_t *v, uint64_t *ret)
 	return json_is_string(v) && json_number_in(json_string_value(v), ret);
 }
 
+bool format_json_real(const json_t *v, double *ret)
+{
+	char *end = NULL;
+	const char *text = json_string_value(v);
+	*ret = text ? strtod(text, &end) : json_number_value(v);
+	return text ? end > text && !end[strspn(end, " \t")] : json_is_number(v);
+}
+
+size_t format_json_mark_bytes(const char *text, size_t length)
+{
+	return length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
 struct mend {
 	struct base_str *out;
 	const char *text;
@@ -69,6 +88,44 @@ static void mend_item(struct mend *m)
 	m->after_item = true;
 }
 
+/* The UTF-16 unit that an escape at i says; UINT32_MAX: none does. */
+static uint32_t unit_at(const struct mend *m, size_t i)
+{
+	uint32_t unit = 0;
+	if (m->length - i < ESCAPE_BYTES || m->text[i] != '\\' || m->text[i + 1] != 'u')
+		return UINT32_MAX;
+	for (size_t k = 2; k < ESCAPE_BYTES; k++) {
+		int digit = digit_of(m->text[i + k]);
+		if (digit > 15)
+			return UINT32_MAX;
+		unit = unit << 4 | (uint32_t)digit;
+	}
+	return unit;
+}
+
+/* What stands behind a backslash; returns how many bytes. Half a surrogate pair is what a text cut
+ * in the middle of a character leaves; a backslash that escapes nothing means itself. */
+static size_t mend_escape(struct mend *m, size_t i)
+{
+	uint32_t unit = unit_at(m, i);
+	size_t n = 1;
+	if (unit < UINT32_MAX) {
+		n = ESCAPE_BYTES;
+		if (unit >> 10 == HIGH_SURROGATE && unit_at(m, i + n) >> 10 == LOW_SURROGATE)
+			n *= 2;
+		else if (unit >> 11 == HIGH_SURROGATE >> 1) {
+			base_str_add(m->out, "\xef\xbf\xbd");
+			return n;
+		}
+	} else if (i + 1 < m->length && m->text[i + 1] && strchr("\"\\/bfnrt", m->text[i + 1])) {
+		n = 2;
+	}
+	if (n == 1)
+		base_str_add(m->out, "\\");
+	base_str_add_bytes(m->out, m->text + i, n);
+	return n;
+}
+
 /* A string from its quote on; returns where it ends. */
 static size_t mend_string(struct mend *m, size_t i)
 {
@@ -77,8 +134,8 @@ static size_t mend_string(struct mend *m, size_t i)
 		const unsigned char *p = (const unsigned char *)m->text + i;
 		uint32_t code;
 		size_t n = base_utf8_decode(p, m->length - i, &code);
-		if (*p == '\\' && i + 1 < m->length && p[1] >= 0x20 && p[1] < 0x80)
-			base_str_add_bytes(m->out, p, n = 2);
+		if (*p == '\\')
+			n = mend_escape(m, i);
 		else if (*p < 0x20 || !n)
 			base_str_add(m->out, *p < 0x20 ? " " : "\xef\xbf\xbd");
 		else
@@ -115,7 +172,7 @@ static size_t mend_word(struct mend *m, size_t i)
 void format_json_mend(struct base_str *out, const char *text, size_t length)
 {
 	struct mend m = {.out = out, .text = text, .length = length};
-	for (size_t i = 0; i < length;) {
+	for (size_t i = format_json_mark_bytes(text, length); i < length;) {
 		char c = text[i];
 		if (c == ',') {
 			m.comma = true;

@@ -233,66 +233,157 @@ static void write_verb(struct output *o, const struct verb *v, uint64_t at)
 }
 
 /* What happens at one time, so that nobody takes what is only put after it: a machine's own verbs
- * stay in their order, a take waits for its put as long as others can go on. */
+ * stay in their order, and a take that finds nothing waits, with what its machine does after it,
+ * for its put. Verbs are numbered from 1 here; 0 is none. */
 struct moment {
-	struct base_map units; /* (queue, key) -> how many are there */
-	uint32_t *stuck;       /* by machine: the pass in which it cannot go on */
-	uint32_t pass, acting;
+	struct base_map units;   /* (queue, key) -> how many are there */
+	struct base_map awaited; /* (queue, key) -> the moment's number, the last take that waits */
+	uint32_t *first, *last;  /* by machine: its verbs that wait */
+	uint32_t *ready;         /* by machine: who goes on after it */
+	uint32_t *next, *before; /* by verb: its machine's next; who waits for the same */
+	uint32_t number, acting, now_ready;
 	uint64_t origin_ns;
 };
-enum { PASSES_MAX = 64 };
 
-static bool machines_go_on(struct moment *w, struct output *o, const struct verb *v, bool force)
+static void moment_remember(
+	struct output *o, struct base_map *map, const struct verb *v, uint64_t value)
 {
-	uint64_t nr = 0;
-	bool there = base_map_get(&w->units, v->id, v->key, &nr) && nr;
 	enum base_status s = BASE_OK;
-	if (v->verb == FORMAT_MACHINE_take && !there && !force)
-		return false;
-	if (v->verb == FORMAT_MACHINE_put)
-		s = base_map_put(&w->units, v->id, v->key, nr + 1);
-	else if (v->verb == FORMAT_MACHINE_take && nr > 1)
-		s = base_map_put(&w->units, v->id, v->key, nr - 1);
-	else if (v->verb == FORMAT_MACHINE_take && there)
-		(void)base_map_remove(&w->units, v->id, v->key);
+	if (value)
+		s = base_map_put(map, v->id, v->key, value);
+	else
+		(void)base_map_remove(map, v->id, v->key);
 	if (s != BASE_OK && o->status == BASE_OK)
 		o->status = base_fail(o->err, s, "out of memory for queues");
-	if (v->actor == FORMAT_NOBODY) {
-		write_verb(o, v, v->time_ns - w->origin_ns);
-		return true;
+}
+
+static uint32_t moment_awaits(const struct moment *w, const struct verb *v)
+{
+	uint64_t at = 0;
+	(void)base_map_get(&w->awaited, v->id, v->key, &at);
+	return at >> 32 == w->number ? (uint32_t)at : 0;
+}
+
+static void moment_await(struct moment *w, struct output *o, const struct verb *v, uint32_t k)
+{
+	w->before[k] = moment_awaits(w, &v[k - 1]);
+	moment_remember(o, &w->awaited, &v[k - 1], (uint64_t)w->number << 32 | k);
+}
+
+/* One that waits for what was put goes on. */
+static void moment_wake(
+	struct moment *w, struct output *o, const struct verb *v, const struct verb *put)
+{
+	uint32_t k = moment_awaits(w, put), left;
+	if (!k)
+		return;
+	while (k && !v[k - 1].actor)
+		k = w->before[k];
+	left = k ? w->before[k] : 0;
+	moment_remember(o, &w->awaited, put, left ? (uint64_t)w->number << 32 | left : 0);
+	if (!k)
+		return;
+	w->ready[v[k - 1].actor] = w->now_ready;
+	w->now_ready = v[k - 1].actor;
+}
+
+/* False: it would take what is not there, and need not. What is written gets the actor 0. */
+static bool moment_write(struct moment *w, struct output *o, struct verb *v, uint32_t k, bool must)
+{
+	struct verb *one = &v[k - 1];
+	uint64_t nr = 0;
+	(void)base_map_get(&w->units, one->id, one->key, &nr);
+	if (one->verb == FORMAT_MACHINE_take && !nr && !must)
+		return false;
+	if (one->actor != FORMAT_NOBODY && one->actor != w->acting) {
+		PUT(o, one->time_ns - w->origin_ns, STREAM, note_act, .actor = one->actor);
+		w->acting = one->actor;
 	}
-	if (v->actor != w->acting)
-		PUT(o, v->time_ns - w->origin_ns, STREAM, note_act, .actor = v->actor);
-	w->acting = v->actor;
-	write_verb(o, v, v->time_ns - w->origin_ns);
+	write_verb(o, one, one->time_ns - w->origin_ns);
+	one->actor = 0;
+	if (one->verb == FORMAT_MACHINE_put) {
+		moment_remember(o, &w->units, one, nr + 1);
+		moment_wake(w, o, v, one);
+	} else if (one->verb == FORMAT_MACHINE_take && nr) {
+		moment_remember(o, &w->units, one, nr - 1);
+	}
 	return true;
 }
 
-/* Verbs [0, nr) have one time; those that are written get the actor 0. */
-static void write_moment(struct moment *w, struct output *o, struct verb *v, size_t nr)
+/* Whoever can go on does, and whom that lets go on. */
+static void moment_go_on(struct moment *w, struct output *o, struct verb *v)
 {
-	size_t left = nr;
-	for (unsigned i = 0; left && o->status == BASE_OK; i++) {
-		size_t before = left;
-		w->pass++;
-		for (size_t k = 0; k < nr && o->status == BASE_OK; k++) {
-			bool first = i >= PASSES_MAX;
-			bool is_one = v[k].actor && v[k].actor != FORMAT_NOBODY;
-			if (!v[k].actor || (is_one && w->stuck[v[k].actor] == w->pass))
-				continue;
-			if (!machines_go_on(w, o, &v[k], first)) {
-				w->stuck[v[k].actor] = w->pass;
-				continue;
-			}
-			v[k].actor = 0;
-			left--;
-		}
-		for (size_t k = 0; left == before && k < nr; k++) /* nobody can: the first must */
-			if (v[k].actor && machines_go_on(w, o, &v[k], true)) {
-				v[k].actor = 0;
-				left--;
-			}
+	while (w->now_ready && o->status == BASE_OK) {
+		uint32_t actor = w->now_ready, k;
+		w->now_ready = w->ready[actor];
+		while ((k = w->first[actor]) && moment_write(w, o, v, k, false))
+			w->first[actor] = w->next[k];
+		if (k)
+			moment_await(w, o, v, k);
 	}
+}
+
+/* Verbs 1 to nr have one time. */
+static void write_moment(struct moment *w, struct output *o, struct verb *v, uint32_t nr)
+{
+	w->number++;
+	for (uint32_t k = 1; k <= nr && o->status == BASE_OK; k++) {
+		const uint32_t actor = v[k - 1].actor;
+		w->next[k] = 0;
+		if (actor != FORMAT_NOBODY && w->first[actor]) {
+			w->next[w->last[actor]] = k;
+			w->last[actor] = k;
+		} else if (!moment_write(w, o, v, k, actor == FORMAT_NOBODY)) {
+			w->first[actor] = w->last[actor] = k;
+			moment_await(w, o, v, k);
+		}
+		moment_go_on(w, o, v);
+	}
+	for (uint32_t k = 1; k <= nr && o->status == BASE_OK; k++) {
+		const uint32_t actor = v[k - 1].actor;
+		if (!actor)
+			continue;
+		moment_write(w, o, v, k, true); /* nobody can: the first must */
+		w->first[actor] = w->next[k];
+		w->ready[actor] = w->now_ready;
+		w->now_ready = actor;
+		moment_go_on(w, o, v);
+	}
+}
+
+static uint32_t machines_moment_end(const struct format_machines *m, uint32_t from)
+{
+	uint32_t end = from + 1;
+	while (end < m->nr && m->verb[end].time_ns == m->verb[from].time_ns)
+		end++;
+	return end;
+}
+
+static bool moment_init(struct moment *w, const struct format_machines *m)
+{
+	size_t longest = 0;
+	for (uint32_t i = 0, end; i < m->nr; i = end) {
+		end = machines_moment_end(m, i);
+		longest = end - i > longest ? end - i : longest;
+	}
+	w->origin_ns = m->verb[0].time_ns;
+	w->first = base_alloc((m->nr_actors + 1) * sizeof *w->first);
+	w->last = base_alloc((m->nr_actors + 1) * sizeof *w->last);
+	w->ready = base_alloc((m->nr_actors + 1) * sizeof *w->ready);
+	w->next = base_alloc((longest + 1) * sizeof *w->next);
+	w->before = base_alloc((longest + 1) * sizeof *w->before);
+	return w->first && w->last && w->ready && w->next && w->before;
+}
+
+static void moment_fini(struct moment *w)
+{
+	base_map_fini(&w->units);
+	base_map_fini(&w->awaited);
+	base_free(w->first);
+	base_free(w->last);
+	base_free(w->ready);
+	base_free(w->next);
+	base_free(w->before);
 }
 
 enum base_status format_machines_write(struct format_machines *m, const char *program,
@@ -305,20 +396,16 @@ enum base_status format_machines_write(struct format_machines *m, const char *pr
 	if (!m->failed && !m->nr)
 		return base_fail(err, BASE_ERR_FOREIGN, "there is no event in it");
 	define(m, &o, program);
-	struct moment w = {.stuck = base_alloc((m->nr_actors + 1) * sizeof *w.stuck)};
-	if (m->failed || !w.stuck) {
-		base_free(w.stuck);
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
-	}
-	qsort(m->verb, m->nr, sizeof *m->verb, machines_by_time);
-	w.origin_ns = m->verb[0].time_ns;
-	for (size_t i = 0, end; i < m->nr && o.status == BASE_OK; i = end) {
-		for (end = i + 1; end < m->nr && m->verb[end].time_ns == m->verb[i].time_ns;)
-			end++;
+	struct moment w = {0};
+	if (!m->failed && m->nr)
+		qsort(m->verb, m->nr, sizeof *m->verb, machines_by_time);
+	if (m->failed || !moment_init(&w, m))
+		o.status = base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
+	for (uint32_t i = 0, end; i < m->nr && o.status == BASE_OK; i = end) {
+		end = machines_moment_end(m, i);
 		write_moment(&w, &o, &m->verb[i], end - i);
 	}
-	base_map_fini(&w.units);
-	base_free(w.stuck);
+	moment_fini(&w);
 	return o.status;
 }
 

@@ -112,10 +112,20 @@ static void otlp_import_add_id(struct base_str *out, const char *text)
 	}
 }
 
-static uint32_t id_text(struct otlp *o, const char *text)
+/* Of any JSON type; a number's are its digits in hexadecimal. */
+static void otlp_import_add_id_of(struct base_str *out, const json_t *v)
+{
+	uint64_t number;
+	if (json_is_string(v))
+		otlp_import_add_id(out, json_string_value(v));
+	else if (format_json_number(v, &number) && number)
+		base_str_addf(out, "%" PRIx64, number);
+}
+
+static uint32_t id_text(struct otlp *o, const json_t *v)
 {
 	struct base_str id = {0};
-	otlp_import_add_id(&id, text);
+	otlp_import_add_id_of(&id, v);
 	uint32_t number = otlp_import_text_of(o, base_str_text(&id));
 	o->failed |= id.failed;
 	base_str_fini(&id);
@@ -123,12 +133,12 @@ static uint32_t id_text(struct otlp *o, const char *text)
 }
 
 /* 0: none, which zeros say, too. */
-static uint32_t otlp_import_id_of(struct otlp *o, uint32_t trace, const char *span)
+static uint32_t otlp_import_id_of(struct otlp *o, uint32_t trace, const json_t *span)
 {
 	struct base_str both = {0};
 	base_str_addf(&both, "%s/", base_strtab_get(o->texts, trace));
 	size_t length = both.length;
-	otlp_import_add_id(&both, span);
+	otlp_import_add_id_of(&both, span);
 	uint32_t id = both.length > length ? otlp_import_text_of(o, base_str_text(&both)) : 0;
 	o->failed |= both.failed;
 	base_str_fini(&both);
@@ -143,8 +153,9 @@ static bool otlp_import_number_of(const json_t *v, uint64_t *ret)
 	return format_json_number(v, ret) && *ret <= INT64_MAX;
 }
 
-static void add_span(struct otlp *o, const char *service, const char *trace, const char *id,
-	const char *parent, const char *name, uint64_t begin_ns, uint64_t end_ns, bool is_consumer)
+static void add_span(struct otlp *o, const char *service, const json_t *trace, const json_t *id,
+	const json_t *parent, const char *name, uint64_t begin_ns, uint64_t end_ns,
+	bool is_consumer)
 {
 	uint64_t number;
 	uint32_t trace_text = id_text(o, trace);
@@ -226,9 +237,9 @@ static void read_otlp_spans(struct otlp *o, const char *service, const json_t *s
 			otlp_import_number_of(
 				otlp_import_member(s, "endTimeUnixNano", "end_time_unix_nano"),
 				&end_ns))
-			add_span(o, service, member_text(s, "traceId", "trace_id"),
-				member_text(s, "spanId", "span_id"),
-				member_text(s, "parentSpanId", "parent_span_id"),
+			add_span(o, service, otlp_import_member(s, "traceId", "trace_id"),
+				otlp_import_member(s, "spanId", "span_id"),
+				otlp_import_member(s, "parentSpanId", "parent_span_id"),
 				otlp_import_text_in(s, "name"), begin_ns, end_ns, is_consumer(s));
 		else
 			o->nr_damaged++;
@@ -252,16 +263,16 @@ static void read_otlp(struct otlp *o, const json_t *resources)
 	}
 }
 
-static const char *jaeger_parent(const json_t *span)
+static const json_t *jaeger_parent(const json_t *span)
 {
 	const json_t *references = json_object_get(span, "references"), *r;
 	size_t i;
 	json_array_foreach(references, i, r)
 	{
 		if (!strcmp(otlp_import_text_in(r, "refType"), "CHILD_OF"))
-			return otlp_import_text_in(r, "spanID");
+			return json_object_get(r, "spanID");
 	}
-	return otlp_import_text_in(span, "parentSpanID");
+	return json_object_get(span, "parentSpanID");
 }
 
 static void read_jaeger(struct otlp *o, const json_t *data)
@@ -283,7 +294,7 @@ static void read_jaeger(struct otlp *o, const json_t *data)
 				continue;
 			}
 			add_span(o, otlp_import_text_in(process, "serviceName"),
-				otlp_import_text_in(s, "traceID"), otlp_import_text_in(s, "spanID"),
+				json_object_get(s, "traceID"), json_object_get(s, "spanID"),
 				jaeger_parent(s), otlp_import_text_in(s, "operationName"),
 				begin_us * 1000, (begin_us + us) * 1000, false);
 		}
@@ -297,7 +308,7 @@ static enum base_status read_documents(
 	const size_t flags = JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL;
 	struct base_str mended = {0};
 	enum base_status s = BASE_OK;
-	size_t at = 0;
+	size_t at = format_json_mark_bytes(text, length);
 	while (at < length && s == BASE_OK) {
 		json_error_t why, ignored;
 		if (text[at] && strchr(" \t\r\n", text[at])) {
@@ -583,6 +594,8 @@ enum base_status format_import_otlp(const struct format_source *from, struct tra
 	if (s == BASE_OK)
 		s = read_documents(&o, text, length, &cut, err);
 	base_free(text);
+	if (s == BASE_OK && !o.nr && o.nr_damaged)
+		s = base_fail(err, BASE_ERR_FOREIGN, "none of its spans has sensible times");
 	if (s == BASE_OK) {
 		o.order = base_alloc((o.nr + 1) * sizeof *o.order);
 		o.by_time = base_alloc((o.nr + 1) * sizeof *o.by_time);

@@ -205,6 +205,7 @@ void model_rule_sleep_begin(struct model *m, struct thread *t, const struct trac
 {
 	const struct trace_sleep_begin *b = &r->u.sleep_begin;
 	uint64_t duration_ns = b->duration_ns < INT64_MAX / 2 ? b->duration_ns : INT64_MAX / 2;
+	model_handler_began(m, t, r->time_ns);
 	sleep_begins(
 		m, t, r->time_ns, r->time_ns + duration_ns, (int64_t)duration_ns, b->site, false);
 }

@@ -481,6 +481,10 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 {
 	const struct trace_io_end *e = &r->u.io_end;
 	struct object *f = NULL;
+	if (!t->io.active && t->interrupted && t->signal.outer_io.active) {
+		t->io = t->signal.outer_io; /* a handler interrupted this call, and is over */
+		t->interrupted = false;
+	}
 	bool known = t->io.active && t->io.queue != NONE && t->io.object == e->object &&
 		     t->io.op == e->op;
 	if (known && e->op == TRACE_IO_lock)

@@ -61,20 +61,28 @@ static uint32_t rules_lock_wait_state(struct model *m, uint32_t object, uint32_t
 	return model_wait_state(m, model_class_of(m, object, site), site, false);
 }
 
+/* What a signal's handler interrupted is what this record ends, and not something of the handler's. */
+static bool ends_outer(struct thread *t, uint32_t queue)
+{
+	bool ends = t->interrupted && t->signal.outer.verb != GRAPH_VERB_wait &&
+		    !t->signal.outer_io.active && t->signal.outer.queue == queue;
+	t->interrupted &= !ends;
+	return ends;
+}
+
 /* A wait that nothing but what it is for ends: a signal's handler runs in the middle of it. */
 static void rules_lock_wait_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue,
 	int64_t n, uint32_t state)
 {
+	model_handler_began(m, t, time_ns);
 	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, n, state, 0);
 	t->resumes = true;
-	t->interrupted = false;
+	(void)ends_outer(t, queue); /* as it was begun anew */
 }
 
-static bool ends_wait(struct thread *t)
+static bool ends_wait(struct thread *t, uint32_t queue)
 {
-	bool waited = t->mode == MODE_WAITING || t->interrupted;
-	t->interrupted = false;
-	return waited;
+	return t->mode == MODE_WAITING || ends_outer(t, queue);
 }
 
 /* ---- mutex, spin lock, once, the rwlock's writer --------------------------------------------- */
@@ -118,7 +126,7 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
-	bool waited = ends_wait(t);
+	bool waited = ends_wait(t, queue);
 	o->lock.taken_ns = r->time_ns;
 	if (is_had_to_run(m, object))
 		t->run_state = model_run_state(m, t, site);
@@ -169,7 +177,8 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */
 void model_rule_lock_fail(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	if (ends_wait(t))
+	const struct object *o = model_object(m, r->u.lock_fail.object);
+	if (ends_wait(t, o ? o->queue : NONE))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			MODEL_NOTHING_CAME);
 }
@@ -226,7 +235,7 @@ void model_rule_shared_acquire(struct model *m, struct thread *t, const struct t
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
-	bool waited = ends_wait(t);
+	bool waited = ends_wait(t, queue);
 	model_push_held(m, t, o, object, site, true);
 	bool free = graph_queue_units(m->graph, queue) != 0;
 	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns,
@@ -269,6 +278,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	uint32_t state = rules_lock_wait_state(m, w->object, w->site);
 	if (!c->lock.waiters++)
 		c->lock.waited_since_ns = r->time_ns;
+	model_handler_began(m, t, r->time_ns);
 	t->limit.cond_wait_ns = r->time_ns;
 	if (x) { /* a bare futex word has none */
 		model_pop_held(t, w->mutex);
@@ -333,7 +343,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	if (!c)
 		return;
 	uint32_t flags = GRAPH_LAST, signal = NONE;
-	t->interrupted = false;
+	(void)ends_outer(t, c->queue);
 	if (w->result == ECANCELED)
 		model_cancelled(m, t, r->time_ns);
 	if (x)
@@ -508,7 +518,7 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 		rules_lock_open_barrier(m, o, r->time_ns);
 	}
 	t->run_state = model_run_state(m, t, site);
-	t->interrupted = false;
+	(void)ends_outer(t, queue);
 	t->at_barrier = 0;
 	/* (this opening's token, not an earlier one's) */
 	model_verb(
@@ -591,12 +601,12 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 	struct object *o = model_object(m, k->object);
 	if (!o)
 		return;
-	bool waited = ends_wait(t);
+	uint32_t queue = token_queue(m, k->object, o, k->site);
+	bool waited = ends_wait(t, queue);
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
 	o->lock.doubted -= k->n < o->lock.doubted ? k->n : o->lock.doubted;
 	if (k->n)
-		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
-			token_queue(m, k->object, o, k->site), (int64_t)k->n,
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, (int64_t)k->n,
 			model_current_state(t), 0);
 	else if (waited)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),

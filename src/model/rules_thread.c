@@ -439,6 +439,7 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 	uint32_t site = r->u.child_wait.site;
 	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, site, 0,
 		model_make_state(m, MODEL_CAUSE_wait_child, NONE, NONE, site, 0), 0);
+	t->resumes = true;
 }
 
 /* The signal that was sent last, or the child that ended last, if it did in the wait that is over
@@ -462,16 +463,22 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
 
 /* A call begins while another one waits: in a signal's handler. So a signal has ended that wait, as
  * a child's end does with a shell's read. (Where the kernel said who woke it, model_verb() knows.)
- */
+ * Or it goes on when the handler is over. */
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	if (t->mode != MODE_WAITING || t->k.woken)
+	bool waits = t->mode == MODE_WAITING && !t->k.woken, sleeps = t->io.state != NONE;
+	bool goes_on = t->io.active ? waits || sleeps : waits && t->resumes;
+	if (goes_on && !m->is_system && !t->interrupted) {
+		t->interrupted = true;
+		t->signal.outer =
+			waits ? t->awaits
+			      : (struct awaited){.verb = GRAPH_VERB_state, .state = t->io.state};
+		t->signal.outer_io = t->io;
+		t->io.active = false;
+	}
+	if (!waits)
 		return;
 	t->signal.handled_ns = time_ns;
-	if (t->resumes && !m->is_system) {
-		t->interrupted = true;
-		t->signal.outer = t->awaits;
-	}
 	model_signal_came(m, t, time_ns, 0);
 }
 
@@ -481,8 +488,19 @@ static void resume_wait(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	const struct awaited w = t->signal.outer;
 	model_verb(m, t, w.verb, time_ns, w.queue, w.n, w.state, 0);
-	t->resumes = t->cpu.left_in_wait = true;
+	t->resumes = t->cpu.left_in_wait = t->mode == MODE_WAITING;
 	t->interrupted = false;
+	if (t->signal.outer_io.active)
+		t->io = t->signal.outer_io;
+}
+
+/* A join, or a wait for a child, that a handler interrupted is over; it is not when the handler has
+ * another. */
+static void outer_ended(struct thread *t)
+{
+	if (t->mode != MODE_WAITING && t->signal.outer.verb == GRAPH_VERB_wait &&
+		!t->signal.outer_io.active)
+		t->interrupted = false;
 }
 
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
@@ -491,6 +509,7 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false) : NONE;
 	uint32_t site =
 		t->graph_state < m->made.nr_states ? m->made.state[t->graph_state].pub.site : 0;
+	outer_ended(t);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!pid) /* system(), or nobody had ended */
@@ -637,7 +656,7 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
 	uint64_t stream;
 	uint32_t site =
 		t->graph_state < m->made.nr_states ? m->made.state[t->graph_state].pub.site : 0;
-	t->interrupted = false;
+	outer_ended(t);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!base_map_get(&m->known.handles, t->process, r->u.join_done.handle, &stream))

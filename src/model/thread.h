@@ -173,7 +173,8 @@ struct thread {
 	uint32_t nr_held, nr_machines;
 	struct awaited awaits; /* MODE_WAITING */
 	struct {
-		struct awaited outer; /* interrupted: by its handler */
+		struct awaited outer; /* interrupted: by its handler; */
+		struct io outer_io;   /* ... active: in that call */
 		uint64_t handled_ns;  /* when a handler began in a wait */
 		uint64_t sent_ns;     /* when it was sent one (or cancelled) by name, ... */
 		uint32_t sender;      /* ... and by whom: an actor */

@@ -93,6 +93,15 @@ static void add_ipv6(struct text *text, const struct in6_addr *address)
 	fd_add_string(text, "]");
 }
 
+/* As /proc/net/unix and ss show it, but without the zeros that fill it up: a name is a text. */
+static void add_abstract(struct text *text, const char *name, size_t n)
+{
+	while (n > 1 && !name[n - 1])
+		n--;
+	for (size_t i = 0; i < n; i++)
+		fd_add_text(text, name[i] ? name + i : "@", 1);
+}
+
 union address {
 	struct sockaddr any;
 	struct sockaddr_in ipv4;
@@ -114,10 +123,10 @@ static void fd_add_address(struct text *text, const union address *address, sock
 	} else if (nr_bytes > sizeof(sa_family_t) && address->any.sa_family == AF_UNIX) {
 		size_t n = nr_bytes - offsetof(struct sockaddr_un, sun_path);
 		const char *path = address->local.sun_path;
-		bool abstract = path[0] == '\0';
-		if (abstract)
-			fd_add_string(text, "@");
-		fd_add_text(text, path + abstract, abstract ? n - 1 : strnlen(path, n));
+		if (path[0])
+			fd_add_text(text, path, strnlen(path, n));
+		else
+			add_abstract(text, path, n);
 	} else {
 		fd_add_string(text, "-");
 	}

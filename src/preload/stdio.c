@@ -390,10 +390,14 @@ PRELOAD_EXPORT int fclose(FILE *f)
 	return result;
 }
 
+/* Who looks for leaks at the end may leave before libc flushes: then the output is lost without us,
+ * too. */
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+
 /* Not locked: libc's own flush at exit is not either, for a thread that is being stopped may hold
  * the lock. */
 void preload_flush_stdout(void)
 {
-	if (preload_active() && __fpending(OUTPUT) > 0)
+	if (preload_active() && !__lsan_do_leak_check && __fpending(OUTPUT) > 0)
 		fflush_unlocked(OUTPUT);
 }

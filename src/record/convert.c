@@ -55,14 +55,14 @@ static const bool repeats[RING_KINDS] = {
 
 static enum role convert_role_of(const struct trace_field_desc *f)
 {
+	if (!strcmp(f->unit, "pid"))
+		return ROLE_pid;
 	if (f->type != TRACE_FIELD_ID)
 		return ROLE_value;
 	if (!strcmp(f->unit, "object"))
 		return ROLE_object;
 	if (!strcmp(f->unit, "site"))
 		return ROLE_site;
-	if (!strcmp(f->unit, "pid"))
-		return ROLE_pid;
 	return !strcmp(f->unit, "stack") ? ROLE_stack : ROLE_value;
 }
 

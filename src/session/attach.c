@@ -144,6 +144,7 @@ enum base_status session_attach_go(struct session *s)
 		i++)
 		attach_nap();
 	a->in = attach_state(s) == RING_ATTACH_in;
+	session_attach_time(s);
 	s->converter.recorder_tid = s->ring.head->attach_thread;
 	if (a->in || attach_state(s) == RING_ATTACH_out || session_attach_has_ended(a))
 		return BASE_OK;
@@ -156,6 +157,20 @@ bool session_attach_has_ended(const struct session_attach *a)
 {
 	struct pollfd fd = {.fd = a->process_fd, .events = POLLIN};
 	return poll(&fd, 1, 0) > 0;
+}
+
+void session_attach_time(struct session *s)
+{
+	struct session_attach *a = &s->attach;
+	struct timespec t;
+	clockid_t clock;
+	if (clock_getcpuclockid(a->pid, &clock) || clock_gettime(clock, &t))
+		return;
+	uint64_t now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (!a->is_timed)
+		a->begin_cpu_ns = now_ns;
+	a->is_timed = true;
+	s->result->target_cpu_ns = now_ns - a->begin_cpu_ns;
 }
 
 /* The library's own thread is gone: the process has executed another program, or ended. */

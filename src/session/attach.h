@@ -17,6 +17,8 @@ struct session_attach {
 	int process_fd; /* readable when it has ended */
 	int library_fd; /* -1: it finds it by its path */
 	bool in;        /* the library is at work */
+	bool is_timed;
+	uint64_t begin_cpu_ns; /* is_timed: its processor time when its recording began */
 };
 
 /* Can it be attached to? Opens what is needed for that. */
@@ -25,6 +27,9 @@ enum base_status session_attach_prepare(
 /* Brings the library in; it records from now on. */
 enum base_status session_attach_go(struct session *s) BASE_MUST_CHECK;
 bool session_attach_has_ended(const struct session_attach *a); /* the process */
+/* Sets the result's target_cpu_ns to its processor time since the first such call; of a process that
+ * is gone it stays what it was. */
+void session_attach_time(struct session *s);
 /* Asks the library to leave, and waits until it has. */
 void session_attach_leave(struct session *s);
 void session_attach_close(struct session_attach *a);

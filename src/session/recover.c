@@ -74,10 +74,45 @@ static const char *recover_name_of(const struct session_place *p)
 	return (slash ? slash + 1 : p->path) + sizeof SESSION_PLACE_PREFIX - 1;
 }
 
+/* The header of the file says that it was begun by the recording. */
+static bool recover_begun_by(const struct session_keep_head *h, int fd, size_t size_bytes)
+{
+	enum { HEADER_BYTES_MAX = 1 << 20 };
+	size_t nr = size_bytes < HEADER_BYTES_MAX ? size_bytes : HEADER_BYTES_MAX;
+	struct trace_reader_options o = {.size = sizeof o, .ahead = TRACE_AHEAD_NEVER};
+	struct trace_reader *reader = NULL;
+	void *map = nr ? mmap(NULL, nr, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+	if (map == MAP_FAILED)
+		return false;
+	bool is = trace_reader_open_memory(map, nr, &o, &reader, NULL) == BASE_OK &&
+		  trace_reader_info(reader)->origin_mono_ns == h->raw_origin_ns &&
+		  trace_reader_info(reader)->origin_unix_ns == h->unix_origin_ns;
+	trace_reader_close(reader);
+	munmap(map, nr);
+	return is;
+}
+
+/* Opens the recording's trace there; -1: it is not there. (A file that was removed leaves its number
+ * to the next one, which may be another recording's of that name.) */
+static int recover_open_trace(const struct session_keep_head *h, const char *path, struct stat *ret)
+{
+	int fd = *path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, ret) && S_ISREG(ret->st_mode) && ret->st_dev == h->trace_dev &&
+		ret->st_ino == h->trace_ino && recover_begun_by(h, fd, (size_t)ret->st_size))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static bool is_the_trace(const struct session_keep_head *h, const char *path)
 {
 	struct stat st;
-	return *path && !stat(path, &st) && st.st_dev == h->trace_dev && st.st_ino == h->trace_ino;
+	int fd = recover_open_trace(h, path, &st);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 static void left_describe(struct left *l, struct session_left_recording *ret)
@@ -223,16 +258,15 @@ static enum base_status map_trace(struct recovery *r, struct base_err *err)
 {
 	const struct session_keep_head *h = r->left.head;
 	struct stat st;
-	const char *path = is_the_trace(h, h->trace_path) ? h->trace_path : h->trace_other;
-	int fd = *path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-	if (fd < 0 || fstat(fd, &st) || st.st_dev != h->trace_dev || st.st_ino != h->trace_ino) {
-		if (fd >= 0)
-			close(fd);
+	const char *path = h->trace_path;
+	int fd = recover_open_trace(h, path, &st);
+	if (fd < 0)
+		fd = recover_open_trace(h, path = h->trace_other, &st);
+	if (fd < 0)
 		return base_fail(err, BASE_ERR_ENV,
 			"%s is gone, which has what was recorded before the last second: it was "
 			"removed, or replaced by another file",
 			h->trace_path);
-	}
 	uint64_t want = point_of(r)->trace_bytes;
 	r->trace_bytes = (size_t)(want < (uint64_t)st.st_size ? want : (uint64_t)st.st_size);
 	void *map = r->trace_bytes ? mmap(NULL, r->trace_bytes, PROT_READ, MAP_PRIVATE, fd, 0)

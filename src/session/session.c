@@ -630,7 +630,10 @@ static bool session_goes_on(const struct session *s)
 /* Has a process that is not our child ended? How, only its parent knows. */
 static void session_watch(struct session *s)
 {
-	if (!s->attach.pid || s->ended || !session_attach_has_ended(&s->attach))
+	if (!s->attach.pid || s->ended)
+		return;
+	session_attach_time(s);
+	if (!session_attach_has_ended(&s->attach))
 		return;
 	uint64_t raw_ns = os_time_ns(CLOCK_MONOTONIC_RAW);
 	s->ended = true;

@@ -52,6 +52,26 @@ test_opening_that_lasts() {
 	jq -es 'any(.op_text == "opening files")' opened >/dev/null || { cat opened >&2; fail "no open() is recorded"; }
 }
 
+# Names without a place in the file system may have zeros in them and behind them: both ends are one socket.
+test_abstract_names() {
+	local name
+	for name in plain 'in\0side' 'padded\0\0\0'; do
+		cat >abstract.py <<-END
+			import socket, threading, time
+			name = b"\0longpole-$$-$name"
+			s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen()
+			def call():
+			    time.sleep(0.1)
+			    socket.socket(socket.AF_UNIX).connect(name)
+			threading.Thread(target=call).start()
+			s.accept()
+		END
+		expect 0 longpole record -q -o abstract.lpt python3 abstract.py
+		expect 0 longpole path --all --json abstract.lpt
+		is_json out 'all(.result.steps[]; .kind != "external" or (.state | contains("accept") | not))'
+	done
+}
+
 test_json() {
 	local result="type == \"object\" and (.schema | test(\"^longpole/[a-z-]+/1$\")) and has(\"result\")"
 	local command

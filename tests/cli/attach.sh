@@ -53,6 +53,21 @@ test_attach_sees_a_lock() {
 	attach_agrees ladder 'mutex shared'
 }
 
+# What it takes is a share of the process's own time, from when it was joined: also of one that ends meanwhile.
+test_attach_says_what_it_cost() {
+	local how
+	for how in goes_on ends; do
+		steady ladder
+		[[ $how == goes_on ]] || (sleep 0.8 && exec kill -TERM "$steady") &
+		attached --for=$([[ $how == ends ]] && echo 5s || echo 1s) -o cost.lpt
+		[[ $how == ends ]] || ends_well
+		wait
+		expect 0 longpole report --json cost.lpt
+		is_json out '.. | objects | select(has("recording_cost")) | .recording_cost | .target_cpu_ns > 10000000 and .share_high >= .share and .share > 0'
+		is_json out "(.. | objects | select(has(\"recording_cost\")) | .recording_cost.target_cpu_ns) < 12000000000"
+	done
+}
+
 # Those that wait already take units that nobody says: later ones are not taken for those.
 test_attach_sees_a_semaphore() {
 	steady tokens

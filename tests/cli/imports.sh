@@ -163,6 +163,49 @@ test_import_chrome_detail() {
 	is_json out '[.result.steps[].state] | unique | contains(["Make", "Make f<500>"]) and length <= 204'
 }
 
+# Whatever a file's writer counts from, and however it writes what it counts.
+test_import_chrome_times() {
+	local at dur
+	for at in 0 1700000000000000 1700000000000000.25 -5000000 '"1700000000000000"' -0.5; do
+		for dur in '400 600' '"400" "600.0"' '4e2 600.0'; do
+			set -- $dur
+			chrome_answer "$(jq -n --argjson at "$at" --argjson a "$1" --argjson b "$2" '($at | if type == "string" then tonumber else . end) as $n |
+				def time($us): $n + $us | if $at | type == "string" then tostring else . end;
+				[{name: "A", ph: "X", pid: 1, tid: 1, ts: time(0), dur: $a}, {name: "f", ph: "s", id: 1, pid: 1, tid: 1, ts: time(400)},
+				{name: "f", ph: "f", bp: "e", id: 1, pid: 1, tid: 2, ts: time(400)}, {name: "B", ph: "X", pid: 1, tid: 2, ts: time(400), dur: $b}]')" \
+				'THE PATH, 1.00 ms' 'thread 2: B'
+			grep -q '^ *#1  *60 % ' out || fail "from $at on, B is not 60 %"
+		done
+	done
+	printf '[{"name":"A","ph":"X","pid":1,"tid":1,"ts":1e18,"dur":1},{"name":"A","ph":"C","ts":1}]' >none.json
+	expect 3 longpole import chrome -o none.lpt none.json
+	has err 'none of its events is a slice or a flow with a sensible time'
+}
+
+# A mark before the text, halves of characters, backslashes that escape nothing, names that are none.
+test_import_chrome_texts() {
+	chrome_answer $'\xef\xbb\xbf[{"name":"marked","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000}]' 'thread 1: marked'
+	local pair
+	for pair in '\ud83d|\xef\xbf\xbd' '\ud83d\ude00|\xf0\x9f\x98\x80' '\ude00\ud83d|\xef\xbf\xbd\xef\xbf\xbd' '\ud83dx|\xef\xbf\xbdx' \
+		'C:\Users|C:\\Users' '\u00e9|\xc3\xa9' '\u12|\\u12' 'a\\b|a\\b'; do
+		chrome_answer '[{"name":"'"${pair%%|*}"'","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000},{"name":"\ud800","ph":"X","pid":1,"tid":1,"ts":1000,"dur":1}]' \
+			"thread 1: $(printf '%b' "${pair#*|}")"
+	done
+	chrome_answer '[{"ph":"X","pid":1,"tid":-2,"ts":0,"dur":700},{"name":5,"ph":"X","pid":1,"tid":-2,"ts":700,"dur":300}]' \
+		'thread -2: slice without a name' 'thread -2: 5' 'THE PATH, 1.00 ms'
+}
+
+test_import_pytorch_texts() {
+	local pair
+	for pair in '\ud83d|\xef\xbf\xbd' '\ud83d\ude00|\xf0\x9f\x98\x80' '\ud83dx|\xef\xbf\xbdx' 'C:\Users|C:\\Users' '\u00e9|\xc3\xa9' '\u65e5|\xe6\x97\xa5'; do
+		printf '\xef\xbb\xbf{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"%s","pid":9,"tid":9,"ts":0,"dur":1000}]}' "${pair%%|*}" >ops.json
+		sed -n 1p ops.json | grep -qF "${pair%%|*}" || fail "printf has understood ${pair%%|*}"
+		expect 0 longpole import pytorch -o ops.lpt ops.json
+		expect 0 longpole report --full ops.lpt
+		has out "$(printf '%b' "${pair#*|}")"
+	done
+}
+
 test_import_chrome_names_and_ends() {
 	chrome_answer '{"traceEvents":[{"ph":"X","name":"step","pid":"Spans","tid":"PyTorch Profiler","ts":1700,"dur":1000}]}' 'PyTorch Profiler'
 	chrome_answer '{"a":[1,{"b":[{}]}],"c":{"traceEvents":[3]},"traceEvents":[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000},{"name":"b","ph' 'thread 1: a'
@@ -218,14 +261,32 @@ otlp_pair() {
 test_import_otlp_ids_are_numbers() {
 	local upper=5B8EFFF798038103D269B633813FC60C low=5b8efff798038103d269b633813fc60c ids
 	for ids in "$upper EEE19B7EC3C1B174 $low eee19b7ec3c1b174" "00AF 01 af 1" \
+		'00ff 17 @255 @23' '@255 @23 0xFF 0017' '@255 @23 @255 @23' \
 		"W47/95gDgQPSabYzgT/GDA== 7uGbfsPBsXQ= $low eee19b7ec3c1b174" "W47_95gDgQPSabYzgT_GDA 7uGbfsPBsXQ $upper 0xEEE19B7EC3C1B174"; do
-		otlp_pair $ids >spans.json
+		otlp_pair $ids | sed 's/"@\([0-9]*\)"/\1/g' >spans.json # @: a number
 		expect 0 longpole import otlp -o a.lpt spans.json
 		has err '2 spans of 1 trace'
 		! grep -q 'parent that is not there' err || fail "$ids: no parent"
 		expect 0 longpole report a.lpt
 		grep -q '^ *#1  *70 % .*query' out || fail "$ids: the query is not 70 %"
 	done
+}
+
+# Clocks that count milliseconds: whoever is called begins and ends with its caller, however deep.
+test_import_otlp_at_one_time() {
+	local depth
+	for depth in 3 64 65 1500; do
+		jq -n --argjson n "$depth" 'def ns($ms): "\(1700000000000 + $ms)000000";
+			{resourceSpans: [{scopeSpans: [{spans: [range(2 * $n) | (if . < $n then 0 else 1 end) as $late | {traceId: "a", spanId: "\(. + 1)",
+			parentSpanId: (if . == 0 then "" else "\(.)" end), name: "s\(.)", startTimeUnixNano: ns($late), endTimeUnixNano: ns(100 - $late)}]}]}]}' >spans.json
+		expect 0 longpole import otlp -o a.lpt spans.json
+		expect 0 longpole report a.lpt
+		grep -q "^ *#1  *98 % .*s$((2 * depth - 1))" out || fail "$depth deep: not 98 % of the innermost"
+		! grep -q 'more than was seen' out || fail "$depth deep: something is taken before it is put"
+	done
+	printf '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"a","spanId":"b","name":"x","startTimeUnixNano":"5","endTimeUnixNano":"4"}]}]}]}' >none.json
+	expect 3 longpole import otlp none.json
+	has err 'none of its spans has sensible times'
 }
 
 test_import_otlp_clocks_are_shifted() {

@@ -156,6 +156,23 @@ test_recover_fails_whole() {
 	[[ $(longpole dump whole.lpt | grep -c ' lock_acquire ') == 24000 ]] || fail 'it is not whole'
 }
 
+# A file that was removed leaves its number to the next one of that name: what is recovered is of one recording.
+test_recover_knows_its_trace() {
+	counted
+	killed 0.4 ./counted 24000
+	cp cut.lpt kept
+	longpole record -q -o other.lpt ./counted 2400 || fail 'does not record'
+	cat other.lpt >cut.lpt # the same file, as the kernel counts them
+	expect 4 longpole recover "$id" -o mixed.lpt
+	has err 'cut.lpt is gone' 'replaced by another file'
+	: >cut.lpt
+	expect 4 longpole recover "$id" -o mixed.lpt
+	[[ ! -e mixed.lpt ]] || fail 'two recordings were made one'
+	cat kept >cut.lpt
+	expect 0 longpole recover "$id" -o whole.lpt
+	[[ $(longpole dump whole.lpt | grep -c ' lock_acquire ') == 24000 ]] || fail 'it is not whole'
+}
+
 # Nobody else's are listed, recovered or removed.
 test_recover_leaves_others_alone() {
 	((EUID == 0)) || skip 'needs root, to be two users'

@@ -244,3 +244,16 @@ test_recorded_in_a_pid_namespace() {
 		longpole report own.lpt >out 2>&1 || fail "unshare $words: no report"
 	done
 }
+
+# A child has another number there than ours: who waits for it says the one, its process has the other.
+test_children_in_a_pid_namespace() {
+	local -a how=(unshare --pid --fork)
+	unshare --pid --fork true 2>/dev/null || how=(unshare -Urpf)
+	"${how[@]}" true 2>/dev/null || skip 'no pid namespaces here'
+	expect 0 longpole record -q -o t.lpt "${how[@]}" sh -c '(sleep 0.2; exit 3) & wait $!; [ $? = 3 ]'
+	longpole dump --kind=child_waited t.lpt | sed 's/.*pid=//' >waited
+	longpole dump --definitions --kind=process t.lpt | sed 's/.* pid=\([0-9]*\).*/\1/' >known
+	(($(grep -vcx 0 waited) >= 3)) || { cat waited >&2; fail "waits without a child"; }
+	grep -vx 0 waited | grep -vxFf known >strangers
+	[[ ! -s strangers ]] || { cat known strangers >&2; fail "children that nobody knows"; }
+}

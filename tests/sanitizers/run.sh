@@ -13,6 +13,8 @@ cd "$scratch" || exit 2
 # NAME COMPILER OPTIONS...
 builds='gcc_asan gcc -fsanitize=address
 gcc_tsan gcc -fsanitize=thread
+gcc_asan_static gcc -fsanitize=address -static-libasan
+gcc_tsan_static gcc -fsanitize=thread -static-libtsan
 gcc_ubsan gcc -fsanitize=undefined
 gcc_lsan gcc -fsanitize=leak
 clang_asan clang-14 -fsanitize=address
@@ -143,6 +145,17 @@ faked_clock() {
 	done
 }
 ! wanted faked_clock "$@" || result faked_clock "$(faked_clock)"
+# What a leak makes the program lose at its end is lost with us, too, and nothing else.
+leaks() {
+	printf '#include <stdio.h>\n#include <stdlib.h>\nint main(void) { void *volatile p = malloc(99); p = 0; puts("kept?"); return p != 0; }\n' >leaking.c
+	"$@" -O1 -o leaking leaking.c 2>cc.err || return
+	local status=0 alone=0
+	./leaking >alone 2>alone.err || alone=$?
+	"$LONGPOLE" record -q -o leak.lpt -- ./leaking >out 2>err || status=$?
+	[[ $status == "$alone" ]] || echo "exit status $status, alone $alone"
+	cmp -s out alone || echo "says '$(<out)', alone '$(<alone)'"
+}
+! wanted leaks "$@" || result leaks "$(leaks gcc -fsanitize=address; leaks gcc -fsanitize=leak; leaks clang-14 -fsanitize=address)"
 # A race is still seen, and only that.
 races() {
 	"$1" -g -O1 -pthread -fsanitize=thread -DRACE -o racing "$here/prog.c" || return

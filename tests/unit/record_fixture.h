@@ -40,7 +40,12 @@ static inline void fixture_open(struct fixture *f)
 	assert_int_equal(session_ring_create(&f->ring, SESSION_RING_BYTES_MIN, 16, first.tsc, NULL),
 		BASE_OK);
 	temporary_file(f->path, NULL, 0);
-	struct trace_info info = {.size = sizeof info, .host = "", .command = "", .tool = "test"};
+	struct trace_info info = {.size = sizeof info,
+		.host = "",
+		.command = "",
+		.tool = "test",
+		.origin_mono_ns = f->clock.raw_origin_ns,
+		.origin_unix_ns = f->clock.unix_origin_ns};
 	assert_int_equal(trace_writer_open(f->path, &info, &f->writer, NULL), BASE_OK);
 	assert_int_equal(record_converter_init(&f->converter, &f->clock, f->writer, NULL), BASE_OK);
 }

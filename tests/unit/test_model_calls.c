@@ -702,6 +702,132 @@ static void a_handler_does_not_end_a_wait(void **state)
 	}
 }
 
+/* Whatever waits, and whatever a handler does in the middle: the wait goes on, and who ended it did. */
+enum outer { OUTER_TOKEN, OUTER_LOCK, OUTER_FUTEX, OUTER_READ, OUTER_JOIN, OUTER_SYNC, NR_OUTER };
+enum inner { INNER_TAKE, INNER_WAIT, INNER_WRITE, INNER_SLEEP, INNER_LOCK, INNER_POLL, NR_INNER };
+
+static void outer_begins(struct bench *b, enum outer outer, uint64_t at, uint32_t o, uint32_t where)
+{
+	switch (outer) {
+	case OUTER_TOKEN:
+		PUT(b, at, 1, token_wait, .object = o, .n = 1, .site = where);
+		break;
+	case OUTER_LOCK:
+		PUT(b, at, 1, lock_wait, .object = o, .site = where);
+		break;
+	case OUTER_FUTEX:
+		PUT(b, at, 1, cond_wait, .object = o, .site = where);
+		break;
+	case OUTER_READ:
+	case OUTER_SYNC:
+		PUT(b, at, 1, io_begin, .object = o, .n = 8, .site = where,
+			.op = outer == OUTER_READ ? TRACE_IO_read : TRACE_IO_sync);
+		break;
+	default:
+		PUT(b, at, 1, join_wait, .handle = 2000, .site = where);
+	}
+}
+
+static void outer_ends(struct bench *b, enum outer outer, uint64_t at, uint32_t o, uint32_t where)
+{
+	switch (outer) {
+	case OUTER_TOKEN:
+		PUT(b, at, 2, token_give, .object = o, .n = 1, .site = where);
+		PUT(b, at + 20, 1, token_take, .object = o, .n = 1, .site = where);
+		break;
+	case OUTER_LOCK:
+		PUT(b, at, 2, lock_release, .object = o, .site = where);
+		PUT(b, at + 20, 1, lock_acquire, .object = o, .site = where);
+		break;
+	case OUTER_FUTEX:
+		PUT(b, at, 2, cond_signal, .object = o, .site = where);
+		PUT(b, at + 20, 1, cond_wake, .object = o, .result = 0, .site = where);
+		break;
+	case OUTER_READ:
+		PUT(b, at, 2, io_begin, .object = o, .op = TRACE_IO_write, .n = 8, .site = where);
+		PUT(b, at + 2, 2, io_end, .object = o, .op = TRACE_IO_write, .result = 8);
+		PUT(b, at + 20, 1, io_end, .object = o, .op = TRACE_IO_read, .result = 8);
+		break;
+	case OUTER_SYNC:
+		PUT(b, at + 20, 1, io_end, .object = o, .op = TRACE_IO_sync, .result = 0);
+		break;
+	default:
+		PUT(b, at, 2, thread_end);
+		PUT(b, at + 20, 1, join_done, .handle = 2000);
+	}
+}
+
+static void handler_does(struct bench *b, enum inner inner, uint64_t at, uint32_t o, uint32_t where)
+{
+	switch (inner) {
+	case INNER_TAKE:
+		PUT(b, at, 1, token_give, .object = o, .n = 1, .site = where);
+		PUT(b, at + 5, 1, token_take, .object = o, .n = 1, .site = where);
+		break;
+	case INNER_WAIT:
+		PUT(b, at, 1, token_wait, .object = o, .n = 1, .site = where);
+		PUT(b, at + 5, 2, token_give, .object = o, .n = 1, .site = where);
+		PUT(b, at + 10, 1, token_take, .object = o, .n = 1, .site = where);
+		break;
+	case INNER_WRITE:
+		PUT(b, at, 1, io_begin, .object = o, .op = TRACE_IO_write, .n = 1, .site = where);
+		PUT(b, at + 5, 1, io_end, .object = o, .op = TRACE_IO_write, .result = 1);
+		break;
+	case INNER_SLEEP:
+		PUT(b, at, 1, sleep_begin, .duration_ns = 10, .site = where);
+		PUT(b, at + 10, 1, sleep_end);
+		break;
+	case INNER_LOCK:
+		PUT(b, at, 1, io_begin, .object = o, .op = TRACE_IO_write, .n = 1, .site = where);
+		PUT(b, at + 2, 1, io_end, .object = o, .op = TRACE_IO_write, .result = 1);
+		PUT(b, at + 4, 1, lock_acquire, .object = o + 1, .site = where);
+		PUT(b, at + 8, 1, lock_release, .object = o + 1, .site = where);
+		break;
+	default:
+		PUT(b, at, 1, poll_begin, .n = 0, .site = where);
+		PUT(b, at + 10, 1, poll_end, .result = -EINTR);
+	}
+}
+
+static void what_a_handler_interrupts_goes_on(void **state)
+{
+	(void)state;
+	static const enum trace_object_type waited[] = {TRACE_OBJECT_semaphore, TRACE_OBJECT_mutex,
+		TRACE_OBJECT_cond, TRACE_OBJECT_pipe, TRACE_OBJECT_file, TRACE_OBJECT_file};
+	for (unsigned i = 0; i < NR_OUTER * NR_INNER; i++) {
+		enum outer outer = i / NR_INNER;
+		enum inner inner = i % NR_INNER;
+		struct bench b;
+		start(&b);
+		bool io = inner == INNER_WRITE || inner == INNER_LOCK;
+		uint32_t worker = site(&b, "worker"), o = object(&b, waited[outer], "o", 65536),
+			 of_handler = object(
+				 &b, io ? TRACE_OBJECT_file : TRACE_OBJECT_semaphore, "h", 0);
+		(void)object(&b, TRACE_OBJECT_mutex, "m", 0);
+		spawn(&b, 1, worker);
+		if (outer == OUTER_LOCK)
+			PUT(&b, 20, 2, lock_acquire, .object = o, .site = worker);
+		PUT(&b, 30, 1, cpu_in, .processor = 0);
+		outer_begins(&b, outer, 100, o, worker);
+		PUT(&b, 110, 1, cpu_out, .processor = 0);
+		for (unsigned at = 1000; at < 5000; at += 1000) {
+			PUT(&b, at, 1, cpu_in, .processor = 0);
+			handler_does(&b, inner, at + 10, of_handler, worker);
+			PUT(&b, at + 30, 1, cpu_out, .processor = 0);
+		}
+		PUT(&b, 9010, 1, cpu_in, .processor = 0);
+		outer_ends(&b, outer, 9000, o, worker);
+		end(&b, 10000);
+		assert_float_equal(on_path(&b, "blocked outside every recorded call"), 0, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		if (outer == OUTER_SYNC)
+			assert_true(on_path(&b, "fsync") > (inner == INNER_WAIT ? 4500 : 8500));
+		else
+			assert_true(on_path(&b, "running worker") + on_path(&b, "mutex") > 8500);
+		finish(&b);
+	}
+}
+
 /* A thread ticks: it sleeps for 1,000 of every 1,001, and ends after that many. */
 static void tick(struct bench *b, unsigned nr_ticks, uint32_t by, uint32_t where)
 {
@@ -848,6 +974,7 @@ int main(void)
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 		cmocka_unit_test(another_thread_exits),
 		cmocka_unit_test(a_handler_does_not_end_a_wait),
+		cmocka_unit_test(what_a_handler_interrupts_goes_on),
 		cmocka_unit_test(joining_who_ticks),
 		cmocka_unit_test(joining_who_ticks_late),
 		cmocka_unit_test(a_ticks_processor_is_met_by_chance),

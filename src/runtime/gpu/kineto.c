@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto.c - Trace Event JSON, event after event, through a window of the file. */
 #include "runtime/gpu/kineto.h"
+#include "format/json.h"
 
 #include <string.h>
 
@@ -166,19 +167,35 @@ static unsigned kineto_hexadecimal(const char *p, const char *end)
 	return n;
 }
 
-/* UTF-8 of a code below 0x10000: surrogates become what nobody can read, and format_clean_add() mends. */
+/* UTF-8 of a character. Half a surrogate pair is what a text cut in the middle of one leaves. */
 static void kineto_add_code(struct base_str *out, unsigned code)
 {
-	char b[3];
-	size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
-	if (n == 1)
-		b[0] = (char)code;
-	else if (n == 2)
-		b[0] = (char)(0xc0 | code >> 6), b[1] = (char)(0x80 | (code & 0x3f));
-	else
-		b[0] = (char)(0xe0 | code >> 12), b[1] = (char)(0x80 | (code >> 6 & 0x3f)),
-		b[2] = (char)(0x80 | (code & 0x3f));
+	char b[4];
+	size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+	if (code >> 11 == 0xd800 >> 11) {
+		base_str_add(out, "\xef\xbf\xbd");
+		return;
+	}
+	for (size_t i = n; i-- > 1; code >>= 6)
+		b[i] = (char)(0x80 | (code & 0x3f));
+	b[0] = (char)(n == 1 ? code : (0xf00 >> n & 0xff) | code);
 	base_str_add_bytes(out, b, n);
+}
+
+/* What an escape of a UTF-16 unit, or of two that are a pair, says; returns where it ends. */
+static const char *kineto_add_units(struct base_str *out, const char *p, const char *end)
+{
+	enum { UNIT_BYTES = 6 };
+	unsigned code = kineto_hexadecimal(p + 2, end), low = 0;
+	p = end - p > UNIT_BYTES ? p + UNIT_BYTES : end;
+	if (code >> 10 == 0xd800 >> 10 && end - p >= UNIT_BYTES && p[0] == '\\' && p[1] == 'u')
+		low = kineto_hexadecimal(p + 2, end);
+	if (low >> 10 == 0xdc00 >> 10) {
+		code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
+		p += UNIT_BYTES;
+	}
+	kineto_add_code(out, code);
+	return p;
 }
 
 void format_kineto_add_text(struct base_str *out, struct kineto_text t)
@@ -192,10 +209,11 @@ void format_kineto_add_text(struct base_str *out, struct kineto_text t)
 		if (!escape || end - p < 2)
 			break;
 		if (p[1] == 'u') {
-			kineto_add_code(out, kineto_hexadecimal(p + 2, end));
-			p = end - p > 6 ? p + 6 : end;
+			p = kineto_add_units(out, p, end);
 		} else {
-			base_str_add_bytes(out, strchr("nrtbf", p[1]) ? " " : p + 1, 1);
+			if (p[1] && !strchr("nrtbf\"\\/", p[1])) /* it escapes nothing */
+				base_str_add(out, "\\");
+			base_str_add_bytes(out, p[1] && strchr("nrtbf", p[1]) ? " " : p + 1, 1);
 			p += 2;
 		}
 	}
@@ -325,7 +343,10 @@ static void kineto_events(
 static bool kineto_file(
 	struct kineto_window *w, const struct kineto_visitor *to, struct kineto_counts *counts)
 {
-	bool found = kineto_peek(w, false) == '[', is_long;
+	bool is_long;
+	if (kineto_peek(w, false))
+		w->used += format_json_mark_bytes(w->bytes + w->used, w->nr - w->used);
+	bool found = kineto_peek(w, false) == '[';
 	if (found) {
 		w->used++;
 		kineto_events(w, to, counts);
