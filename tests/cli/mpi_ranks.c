@@ -6,6 +6,9 @@
  * usage: mpi_ranks MODE [ROUNDS [SLOW_US [sleep [FAST_US]]]]
  */
 #include <mpi.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <signal.h>
 #include <stdio.h>
@@ -239,6 +242,47 @@ static void window(int round)
 	MPI_Win_fence(0, shared);
 	if (round == nr_rounds - 1)
 		MPI_Win_free(&shared);
+}
+
+/* Each begins when the one before is through. */
+static void wavefront(int round)
+{
+	if (rank)
+		MPI_Recv(received, 1, MPI_INT, rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	work();
+	if (rank < nr_ranks - 1)
+		MPI_Send(&round, 1, MPI_INT, rank + 1, 1, MPI_COMM_WORLD);
+}
+
+/* Rank 0 gives a new task to whoever is through with one. */
+static void master(int round)
+{
+	MPI_Status status;
+	if (rank) {
+		work();
+		MPI_Send(&round, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+		MPI_Recv(received, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	for (int i = 1; i < nr_ranks; i++) {
+		MPI_Recv(received, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
+		MPI_Send(&round, 1, MPI_INT, status.MPI_SOURCE, 2, MPI_COMM_WORLD);
+	}
+}
+
+/* Of rank 1's two threads (with OpenMP) the second works longer. */
+static void hybrid(int round)
+{
+#pragma omp parallel num_threads(2)
+	{
+#ifdef _OPENMP
+		if (rank == SLOW && omp_get_thread_num() == 0)
+			fast_work();
+		else
+#endif
+			work();
+	}
+	MPI_Allreduce(&round, received, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 /* ---- looking whether something is there ------------------------------------------------------- */
@@ -494,7 +538,8 @@ static const struct {
 	{"allreduce", slow_allreduce}, {"barrier", barrier}, {"alltoall", alltoall}, {"ring", ring},
 	{"halo", halo}, {"persistent", persistent}, {"reduce", reduce}, {"bcast", bcast},
 	{"split", split}, {"window", window}, {"overlap", overlap}, {"pingpong", pingpong},
-	{"polls", polls}, {"polls_in_turn", polls_in_turn}, {"polls_status", polls_status},
+	{"wavefront", wavefront}, {"master", master}, {"hybrid", hybrid}, {"polls", polls},
+	{"polls_in_turn", polls_in_turn}, {"polls_status", polls_status},
 	{"works_between", works_between}, {"probe", probe}, {"matched_probe", matched_probe},
 	{"cancel", cancel}, {"scan", scan}, {"neighbors", neighbors}, {"late_post", late_post},
 	{"late_complete", late_complete}, {"lock", lock}, {"file", file}, {"spawns", spawns},

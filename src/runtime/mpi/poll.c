@@ -7,7 +7,8 @@
  * the first of the calls began, and when the last one was over. The second is told by whatever
  * record the thread makes next (preload_poll_open()), so that the calls between cost two readings of
  * the clock each. A program that works between two of them does not wait: then what is between is
- * longer than a loop's branch, and than the call itself.
+ * longer than a loop's branch, and than the call itself. An interrupt is longer, too: one is taken for
+ * that where the calls before it followed each other at once for longer than it lasts.
  */
 #include "runtime/mpi/mpi_call.h"
 
@@ -15,14 +16,21 @@
 
 enum {
 	POLL_GAP_TICKS = 2500, /* about 1 us: a loop's own instructions, also in Python */
-	MATCHED_MAX = 64,      /* messages of a process that were matched and not received yet */
+	POLL_INTERRUPT_TICKS = 100 * POLL_GAP_TICKS,
+	MATCHED_MAX = 64, /* messages of a process that were matched and not received yet */
 };
 
-static bool poll_is_next(const struct preload_thread *self, uint64_t begin_tsc, uint64_t end_tsc)
+static bool poll_is_next(struct preload_thread *self, uint64_t begin_tsc, uint64_t end_tsc)
 {
 	uint64_t between = begin_tsc - self->poll.last_tsc, inside = end_tsc - begin_tsc;
-	return self->poll.last_tsc && (between <= POLL_GAP_TICKS || between <= inside) &&
-	       (self->poll.is_open || self->poll.cursor == self->cursor);
+	if (!self->poll.last_tsc || (!self->poll.is_open && self->poll.cursor != self->cursor))
+		return false;
+	if (between <= POLL_GAP_TICKS || between <= inside)
+		return true;
+	bool is_interrupt = between <= POLL_INTERRUPT_TICKS &&
+			    between <= self->poll.last_tsc - self->poll.steady_tsc;
+	self->poll.steady_tsc = begin_tsc;
+	return is_interrupt;
 }
 
 void mpi_poll_failed(const struct mpi_call *c, uint64_t request)
@@ -34,7 +42,7 @@ void mpi_poll_failed(const struct mpi_call *c, uint64_t request)
 	if (!poll_is_next(self, c->begin_tsc, end_tsc)) {
 		if (self->poll.is_open)
 			preload_poll_say_end(self);
-		self->poll.first_tsc = c->begin_tsc;
+		self->poll.first_tsc = self->poll.steady_tsc = c->begin_tsc;
 		self->poll.cursor = self->cursor;
 	} else if (!self->poll.is_open) {
 		PRELOAD_RECORD_AT(self->poll.first_tsc, mpi_wait, c->op, request, 0, c->site);
