@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gen_ranks.c - lpt-gen-ranks DIR RANKS ROUNDS: the traces of so many MPI ranks, one file each, as
+ * gen_ranks.c - lpt-gen-ranks DIR RANKS ROUNDS [SKEW_NS]: the traces of so many MPI ranks, one file each, as
  * `mpirun -n RANKS longpole record` leaves them. In each round a rank computes (rank 1 twice as
  * long), exchanges a message with its neighbours in a ring, and meets all others in MPI_Allreduce.
- * So rank 1's step is nearly all of the path. For benchmarks of merge and report.
+ * So rank 1's step is nearly all of the path. The clock of host n (of 16) is n times SKEW_NS ahead,
+ * and then n * 10 ppm fast. For benchmarks and tests of merge and report.
  */
 #include "trace/enums.h"
 #include "trace/trace.h"
@@ -17,11 +18,12 @@ enum { WORK_NS = 100000, CALL_NS = 2000, HOSTS = 16 };
 struct rank_file {
 	struct trace_writer *writer;
 	struct base_err err;
-	uint32_t nr_strings;
+	uint32_t nr_strings, fast_ppm;
 };
 
-static void put(struct rank_file *g, const struct trace_record *r)
+static void put(struct rank_file *g, struct trace_record *r)
 {
+	r->time_ns += r->time_ns * g->fast_ppm / 1000000;
 	if (trace_writer_put(g->writer, r, &g->err) == BASE_OK)
 		return;
 	fprintf(stderr, "lpt-gen-ranks: %s\n", g->err.cause[0]);
@@ -97,22 +99,25 @@ static void run(struct rank_file *g, uint32_t rank, uint32_t nr_ranks, uint32_t 
 
 int main(int nr, char **argument)
 {
-	unsigned long nr_ranks = nr == 4 ? strtoul(argument[2], NULL, 10) : 0,
-		      nr_rounds = nr == 4 ? strtoul(argument[3], NULL, 10) : 0;
+	unsigned long skew_ns = nr == 5 ? strtoul(argument[4], NULL, 10) : 0,
+		      nr_ranks = nr == 4 || nr == 5 ? strtoul(argument[2], NULL, 10) : 0,
+		      nr_rounds = nr == 4 || nr == 5 ? strtoul(argument[3], NULL, 10) : 0;
 	if (nr_ranks < 2 || nr_ranks > 100000 || !nr_rounds || nr_rounds > 1000000) {
-		fprintf(stderr, "usage: lpt-gen-ranks DIR RANKS ROUNDS\n");
+		fprintf(stderr, "usage: lpt-gen-ranks DIR RANKS ROUNDS [SKEW_NS]\n");
 		return 2;
 	}
 	for (uint32_t rank = 0; rank < nr_ranks; rank++) {
 		char path[4096], host[32];
-		struct rank_file g = {0};
+		const uint32_t host_number = rank % HOSTS;
+		struct rank_file g = {.fast_ppm = skew_ns ? 10 * host_number : 0};
 		snprintf(path, sizeof path, "%s/app.%u.lpt", argument[1], rank);
-		snprintf(host, sizeof host, "host%u", rank % HOSTS);
+		snprintf(host, sizeof host, "host%u", host_number);
 		struct trace_info info = {.size = sizeof info,
 			.host = host,
 			.command = "app",
 			.tool = "lpt-gen-ranks",
-			.origin_unix_ns = UINT64_C(1700000000000000000),
+			.origin_unix_ns = UINT64_C(1700000000000000000) + host_number * skew_ns,
+			.origin_mono_ns = UINT64_C(1000000000000) + host_number * skew_ns,
 			.nr_processors = 64};
 		if (trace_writer_open(path, &info, &g.writer, &g.err) != BASE_OK) {
 			fprintf(stderr, "lpt-gen-ranks: %s\n", g.err.cause[0]);
