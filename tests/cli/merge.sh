@@ -50,8 +50,8 @@ test_merge_skewed_ranks() {
 		expect 0 longpole merge --json -o $kind.lpt $kind
 		cp out $kind.merge
 		longpole report --json $kind.lpt >$kind.json || fail "$kind: no report"
-		# of each round rank 1 works 200 us
-		is_json $kind.json '.result.path[0] | .state == "running step" and (.actor | contains("rank 1 ")) and .path_ns > 0.995 * '$rounds' * 200000 and .path_ns < 1.005 * '$rounds' * 200000'
+		# of each round rank 1 works 200 us; what is between two calls is counted with it
+		is_json $kind.json '.result.path[0] | .state == "running step" and (.actor | contains("rank 1 ")) and .path_ns > '$rounds' * 200000 and .path_ns < 1.02 * '$rounds' * 200000'
 		is_json $kind.json '.result.explained_share > 0.99'
 	done
 	is_json skewed.merge '.result | .hosts == 16 and (.inputs | map(.offset_ns) | max - min > 7e9)'
