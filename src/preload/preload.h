@@ -210,7 +210,8 @@ struct preload_thread {
 		uint64_t object, bytes; /* 0: none */
 		uint64_t futex;         /* a wait at this address, perhaps a semaphore's */
 	} before;
-	struct { /* calls in a row that look whether something is there, and it is not (runtime/mpi/poll.c) */
+	struct
+	{ /* calls in a row that look whether something is there, and it is not (runtime/mpi/poll.c) */
 		const uint64_t *cursor; /* nothing was recorded since then */
 		uint64_t first_tsc, last_tsc, site;
 		uint64_t steady_tsc; /* since when they follow each other at once */

@@ -32,7 +32,7 @@ static void passive_give(
 	struct model *m, struct thread *t, uint64_t time_ns, struct mpi_passive *p, uint32_t rank)
 {
 	p->needed = (struct mpi_needed){.queue = passive_queue(m, p->object),
-		.key = ++m->known.mpi->nr_given,
+		.key = ++m->known.mpi->passive.nr_given,
 		.available_ns = time_ns,
 		.peer = rank + 1};
 	model_mpi_put(m, t, time_ns, p->needed.queue, p->needed.key, 1);
@@ -41,8 +41,8 @@ static void passive_give(
 void model_mpi_target_enters(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	struct model_mpi *x = m->known.mpi;
-	for (size_t i = 0; i < x->nr_passive; i++) {
-		struct mpi_passive *p = &x->passive[i];
+	for (size_t i = 0; i < x->passive.nr; i++) {
+		struct mpi_passive *p = &x->passive.call[i];
 		uint64_t process;
 		if (!p->is_outside || !base_map_get(&x->present, p->object, p->target, &process) ||
 			process != t->process)
@@ -70,8 +70,8 @@ static void passive_unlocks(struct model *m, struct thread *t, uint64_t time_ns,
 	const struct mpi_passive *by, uint32_t rank)
 {
 	struct model_mpi *x = m->known.mpi;
-	for (size_t i = 0; i < x->nr_passive; i++) {
-		struct mpi_passive *p = &x->passive[i];
+	for (size_t i = 0; i < x->passive.nr; i++) {
+		struct mpi_passive *p = &x->passive.call[i];
 		if (p->object != by->object || p->target != by->target || p->stream == by->stream)
 			continue;
 		p->is_given = true;
@@ -86,9 +86,9 @@ void model_mpi_passive_begins(struct model *m, struct thread *t, struct mpi_thre
 	struct model_mpi *x = m->known.mpi;
 	static const struct mpi_needed unknown = {.queue = NONE};
 	bool has_target = target >= 0 && target < UINT32_MAX;
-	if (has_target && model_grow(m, &x->passive, &x->passive_capacity, x->nr_passive + 1,
-				  sizeof *x->passive)) {
-		struct mpi_passive *p = &x->passive[x->nr_passive++];
+	if (has_target && model_grow(m, &x->passive.call, &x->passive.capacity, x->passive.nr + 1,
+				  sizeof *x->passive.call)) {
+		struct mpi_passive *p = &x->passive.call[x->passive.nr++];
 		*p = (struct mpi_passive){
 			.stream = t->stream, .object = k->object, .target = (uint32_t)target};
 		p->is_outside = rank != target && !passive_is_inside(m, k->object, p->target);
@@ -102,15 +102,15 @@ void model_mpi_passive_ends(
 	struct model *m, const struct thread *t, struct mpi_thread *k, uint64_t time_ns)
 {
 	struct model_mpi *x = m->known.mpi;
-	for (size_t i = 0; i < x->nr_passive; i++) {
-		const struct mpi_passive *p = &x->passive[i];
+	for (size_t i = 0; i < x->passive.nr; i++) {
+		const struct mpi_passive *p = &x->passive.call[i];
 		if (p->stream != t->stream)
 			continue;
 		bool is_why = p->is_given || time_ns - p->needed.available_ns <
 						     p->needed.available_ns - k->begin_ns;
 		if (p->needed.peer && is_why)
 			model_mpi_need(m, k, p->needed);
-		x->passive[i] = x->passive[--x->nr_passive];
+		x->passive.call[i] = x->passive.call[--x->passive.nr];
 		return;
 	}
 }

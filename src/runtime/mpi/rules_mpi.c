@@ -37,13 +37,13 @@ void model_free_mpi(struct model *m)
 	}
 	for (size_t i = 0; i < x->nr_meetings; i++)
 		base_free(x->meeting[i].come);
-	struct base_map *maps[] = {&x->probed, &x->ranks, &x->members, &x->pairs, &x->channels,
-		&x->requests, &x->meetings, &x->sent, &x->asked, &x->gone, &x->eager, &x->queues,
-		&x->present, &x->endings};
+	struct base_map *maps[] = {&x->message.probed, &x->ranks, &x->members, &x->pairs,
+		&x->channels, &x->requests, &x->meetings, &x->message.sent, &x->message.asked,
+		&x->message.gone, &x->eager, &x->queues, &x->present, &x->endings};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	void *owned[] = {x->member, x->pair, x->channel, x->request, x->meeting, x->thread,
-		x->ending, x->world, x->passive, x};
+		x->ending, x->world, x->passive.call, x};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	m->known.mpi = NULL;
@@ -233,13 +233,14 @@ static bool mpi_is_ready(struct model *m, const struct thread *t, const struct m
 		return false;
 	const struct mpi_channel *c = &x->channel[q->channel];
 	if (q->kind == MPI_REQUEST_receive) {
-		if (base_map_get(&x->sent, q->channel, q->number, &unused) ||
-			base_map_get(&x->probed, q->channel, q->number, &unused))
+		if (base_map_get(&x->message.sent, q->channel, q->number, &unused) ||
+			base_map_get(&x->message.probed, q->channel, q->number, &unused))
 			return true;
 		*ret = (struct mpi_needed){.queue = mpi_messages(m, c), .peer = c->source + 1};
 		return false;
 	}
-	if (mpi_is_eager(m, t, q) || base_map_get(&x->asked, q->channel, q->number, &unused))
+	if (mpi_is_eager(m, t, q) ||
+		base_map_get(&x->message.asked, q->channel, q->number, &unused))
 		return true;
 	*ret = (struct mpi_needed){
 		.queue = mpi_receivers(m, c), .peer = c->destination + 1, .sends = true};
@@ -411,7 +412,7 @@ static void mpi_send(struct model *m, struct thread *t, struct mpi_request *q, u
 	x->pair[c->pair].traffic.nr_messages += mpi_is_of_messages(q->op);
 	x->pair[c->pair].traffic.nr_bytes += q->n;
 	model_mpi_put(m, t, time_ns, mpi_messages(m, c), mpi_key(c, q->number), 1);
-	model_put(m, &x->sent, q->channel, q->number, time_ns);
+	model_put(m, &x->message.sent, q->channel, q->number, time_ns);
 }
 
 /* The next that is received. (What was kept for one receive is no other's.) */
@@ -439,10 +440,10 @@ static void mpi_ask(struct model *m, struct thread *t, struct mpi_request *q, ui
 		return;
 	}
 	mpi_number(c, q);
-	if (base_map_remove(&x->gone, q->channel, q->number))
+	if (base_map_remove(&x->message.gone, q->channel, q->number))
 		return;
 	model_mpi_put(m, t, time_ns, mpi_receivers(m, c), mpi_key(c, q->number), 1);
-	model_put(m, &x->asked, q->channel, q->number, time_ns);
+	model_put(m, &x->message.asked, q->channel, q->number, time_ns);
 }
 
 static bool mpi_is_template(uint64_t op)
@@ -606,9 +607,9 @@ static void mpi_cancelled(struct model *m, const struct mpi_request *q)
 			later->number--;
 	}
 	for (uint32_t n = q->number; n < c->nr_asked; n++)
-		if (base_map_get(&x->asked, q->channel, n + 1, &asked_ns))
-			model_put(m, &x->asked, q->channel, n, asked_ns);
-	base_map_remove(&x->asked, q->channel, c->nr_asked);
+		if (base_map_get(&x->message.asked, q->channel, n + 1, &asked_ns))
+			model_put(m, &x->message.asked, q->channel, n, asked_ns);
+	base_map_remove(&x->message.asked, q->channel, c->nr_asked);
 	c->nr_asked--;
 }
 
@@ -627,7 +628,7 @@ static bool mpi_find_channel(struct model *m, struct mpi_request *q, const struc
 		return true;
 	}
 	mpi_number(c, q);
-	base_map_remove(&x->gone, q->channel, q->number);
+	base_map_remove(&x->message.gone, q->channel, q->number);
 	return true;
 }
 
@@ -648,17 +649,17 @@ static void mpi_received(struct model *m, struct mpi_thread *k, struct mpi_reque
 	if (k)
 		k->lacks |= !mpi_was_recorded(m, c->object, c->source);
 	c->nr_kept += mpi_keeps(q->op);
-	if (looks ? base_map_get(&x->probed, q->channel, q->number, &sent_ns)
-		  : base_map_remove(&x->probed, q->channel, q->number))
+	if (looks ? base_map_get(&x->message.probed, q->channel, q->number, &sent_ns)
+		  : base_map_remove(&x->message.probed, q->channel, q->number))
 		return;
-	if (!base_map_get(&x->sent, q->channel, q->number, &sent_ns)) {
+	if (!base_map_get(&x->message.sent, q->channel, q->number, &sent_ns)) {
 		/* of a sender that was not recorded; or cancelled, which nobody said */
 		c->nr_asked -= c->nr_asked == q->number && c->tag < TRACE_MPI_TAG_OWN;
 		return;
 	}
 	if (looks)
-		model_put(m, &x->probed, q->channel, q->number, sent_ns);
-	base_map_remove(&x->sent, q->channel, q->number);
+		model_put(m, &x->message.probed, q->channel, q->number, sent_ns);
+	base_map_remove(&x->message.sent, q->channel, q->number);
 	model_mpi_need(m, k,
 		(struct mpi_needed){.queue = mpi_messages(m, c),
 			.key = mpi_key(c, q->number),
@@ -676,8 +677,8 @@ static void mpi_was_sent(
 	uint64_t asked_ns, most = 0;
 	if (k)
 		k->lacks |= !mpi_was_recorded(m, c->object, c->destination);
-	if (base_map_get(&x->asked, q->channel, q->number, &asked_ns)) {
-		base_map_remove(&x->asked, q->channel, q->number);
+	if (base_map_get(&x->message.asked, q->channel, q->number, &asked_ns)) {
+		base_map_remove(&x->message.asked, q->channel, q->number);
 		if (k)
 			model_mpi_need(m, k,
 				(struct mpi_needed){.queue = mpi_receivers(m, c),
@@ -690,7 +691,7 @@ static void mpi_was_sent(
 	}
 	if (q->number <= c->nr_asked) /* (a receive from anybody) */
 		return;
-	model_put(m, &x->gone, q->channel, q->number, 1);
+	model_put(m, &x->message.gone, q->channel, q->number, 1);
 	base_map_get(&x->eager, t->process, 0, &most);
 	if (q->n > most || !most)
 		model_put(m, &x->eager, t->process, 0, q->n);

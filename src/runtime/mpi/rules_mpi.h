@@ -90,6 +90,17 @@ struct mpi_passive { /* a call about a window's memory at a rank that calls noth
 	bool is_given;   /* another has unlocked there since */
 	struct mpi_needed needed;
 };
+struct mpi_passives {
+	struct mpi_passive *call; /* that go on */
+	size_t nr, capacity;
+	uint64_t nr_given; /* items */
+};
+struct mpi_items {              /* messages, by channel and number */
+	struct base_map probed; /* when; was looked at and not received */
+	struct base_map sent;   /* when; until it is received */
+	struct base_map asked;  /* ... when a receive was posted; until its sender is told */
+	struct base_map gone;   /* ... sends that were complete before that */
+};
 struct model_mpi {
 	struct base_map ranks;    /* (process, 0) -> rank + 1 in its world */
 	struct base_map members;  /* (process, communicator) -> member */
@@ -97,14 +108,11 @@ struct model_mpi {
 	struct base_map channels; /* (communicator and source, destination and tag) -> channel */
 	struct base_map requests; /* (process, request) -> request */
 	struct base_map meetings; /* (communicator, number) -> meeting */
-	struct base_map probed;   /* (channel, number) -> when; was looked at and not received */
-	struct base_map sent;     /* (channel, number) -> when; until it is received */
-	struct base_map asked;    /* ... when a receive was posted; until its sender is told */
-	struct base_map gone;     /* ... sends that were complete before that */
-	struct base_map eager;    /* (process, 0) -> bytes that a send needed no receiver for */
-	struct base_map queues;   /* (communicator, 0) -> queue of its meetings */
-	struct base_map present;  /* (communicator, rank) -> process that was recorded */
-	struct base_map endings;  /* (process, 0) -> ending */
+	struct mpi_items message;
+	struct base_map eager;   /* (process, 0) -> bytes that a send needed no receiver for */
+	struct base_map queues;  /* (communicator, 0) -> queue of its meetings */
+	struct base_map present; /* (communicator, rank) -> process that was recorded */
+	struct base_map endings; /* (process, 0) -> ending */
 	struct mpi_ending *ending;
 	struct model_mpi_world *world;
 	size_t nr_endings, ending_capacity, nr_worlds, world_capacity;
@@ -117,9 +125,7 @@ struct model_mpi {
 	size_t nr_members, member_capacity, nr_pairs, pair_capacity, nr_channels, channel_capacity;
 	size_t nr_requests, request_capacity, nr_meetings, meeting_capacity, nr_threads,
 		thread_capacity;
-	struct mpi_passive *passive; /* that go on */
-	size_t nr_passive, passive_capacity;
-	uint64_t nr_given; /* items of passive calls */
+	struct mpi_passives passive;
 	bool is_launched; /* by a program that is there for that, and was recorded from its start */
 	uint32_t free_meeting; /* + 1, linked by .size; 0: none */
 };
