@@ -255,6 +255,7 @@ mpi_matrix() {
 	is_json matrix.json '.result.ways[0] | .from == "1" and .to == "0" and .messages == 20 and .bytes == 80 and .late_senders >= 10 and
 		.late_senders_ns > 40e6 and .late_senders_ns < 200e6 and .late_receivers == 0'
 	is_json matrix.json '.result | (.ways | length) == 1 and .messages == 20 and .bytes == 80'
+	is_json matrix.json '.result.link | .messages >= 10 and .sizes == 1 and .latency_ns > 50 and .latency_ns < 20e6 and .ns_per_byte == 0 and .error >= 0'
 	mpi_record late_receiver.lpt 2 late_receiver 20 10000 sleep
 	longpole messages --json late_receiver.lpt >matrix.json || fail "$mpi: no matrix"
 	is_json matrix.json '.result.ways[0] | .from == "0" and .to == "1" and .messages == 20 and .bytes == 20 * 4194304 and

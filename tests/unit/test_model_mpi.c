@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_mpi.c - MPI: messages, requests and collective operations whose answer is known. */
+#include "model/link.h"
 #include "model/model.h"
 #include "model_fixture.h"
 
@@ -547,6 +548,59 @@ static void windows_posted_late(void **state)
 	finish(&j.b);
 }
 
+/* Messages of `nr_sizes` sizes that take 300 ns and a quarter of one for each byte, three of each size,
+ * of which one was held up. */
+static struct model_link link_of(unsigned nr_sizes)
+{
+	struct job j;
+	struct model_link link;
+	uint64_t at = 1000;
+	begin_job(&j, 2);
+	for (unsigned i = 0; i < 3 * nr_sizes; i++, at += 100000) {
+		uint64_t n = 4000 * (i % nr_sizes + 1);
+		receive(&j, at, at + 500 + 300 + n / 4 + (i < nr_sizes ? 5000 : 0), 0, 1, 7, 1, 7);
+		send(&j, at + 500, at + 510, 1, 0, 7, n);
+	}
+	PUT(&j.b, at, j.stream[1], process_end, .status = 0);
+	PUT(&j.b, at + 10, j.stream[0], process_end, .status = 0);
+	analyse(&j.b);
+	assert_true(model_link_fit(j.b.model, &link));
+	assert_int_equal(link.nr_messages, 3 * nr_sizes);
+	assert_int_equal(link.nr_sizes, nr_sizes);
+	finish(&j.b);
+	return link;
+}
+
+static void messages_on_their_way(void **state)
+{
+	(void)state;
+	struct model_link link = link_of(5);
+	assert_float_equal(link.latency_ns, 300, 1e-6);
+	assert_float_equal(link.ns_per_byte, 0.25, 1e-9);
+	/* a third of them were held up */
+	assert_float_equal(link.error, 0, 1e-9);
+	link = link_of(1);
+	assert_float_equal(link.latency_ns, 300 + 4000 / 4, 1e-6);
+	assert_float_equal(link.ns_per_byte, 0, 1e-9);
+}
+
+/* Who comes after the message was sent says nothing of how long it took. */
+static void nobody_waited_for_a_message(void **state)
+{
+	(void)state;
+	struct job j;
+	struct model_link link;
+	begin_job(&j, 2);
+	send(&j, 100, 101, 1, 0, 7, 4);
+	receive(&j, 200, 210, 0, 1, 7, 1, 7);
+	PUT(&j.b, 300, j.stream[1], process_end, .status = 0);
+	PUT(&j.b, 310, j.stream[0], process_end, .status = 0);
+	analyse(&j.b);
+	assert_false(model_link_fit(j.b.model, &link));
+	assert_int_equal(link.nr_messages, 0);
+	finish(&j.b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -567,6 +621,8 @@ int main(void)
 		cmocka_unit_test(locks_of_windows),
 		cmocka_unit_test(targets_that_come_late),
 		cmocka_unit_test(windows_posted_late),
+		cmocka_unit_test(messages_on_their_way),
+		cmocka_unit_test(nobody_waited_for_a_message),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

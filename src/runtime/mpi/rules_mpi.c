@@ -37,9 +37,10 @@ void model_free_mpi(struct model *m)
 	}
 	for (size_t i = 0; i < x->nr_meetings; i++)
 		base_free(x->meeting[i].come);
-	struct base_map *maps[] = {&x->message.probed, &x->ranks, &x->members, &x->pairs,
-		&x->channels, &x->requests, &x->meetings, &x->message.sent, &x->message.asked,
-		&x->message.gone, &x->eager, &x->queues, &x->present, &x->endings};
+	struct base_map *maps[] = {&x->message.bytes, &x->message.probed, &x->ranks, &x->members,
+		&x->pairs, &x->channels, &x->requests, &x->meetings, &x->message.sent,
+		&x->message.asked, &x->message.gone, &x->eager, &x->queues, &x->present,
+		&x->endings};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	void *owned[] = {x->member, x->pair, x->channel, x->request, x->meeting, x->thread,
@@ -332,6 +333,8 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 		model_rename(m, t, time_ns, named);
 	if (waited)
 		mpi_count_wait(m->known.mpi, last, last->available_ns - k->begin_ns);
+	if (waited && last->pair && !last->sends && k->nr_needed == 1)
+		model_mpi_note_delay(m, last->nr_bytes, time_ns - last->available_ns);
 	if (mpi_is_environment(k)) /* who had the processor before was not what it slept for */
 		t->cpu.processor_queue = NONE;
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
@@ -413,6 +416,7 @@ static void mpi_send(struct model *m, struct thread *t, struct mpi_request *q, u
 	x->pair[c->pair].traffic.nr_bytes += q->n;
 	model_mpi_put(m, t, time_ns, mpi_messages(m, c), mpi_key(c, q->number), 1);
 	model_put(m, &x->message.sent, q->channel, q->number, time_ns);
+	model_put(m, &x->message.bytes, q->channel, q->number, q->n);
 }
 
 /* The next that is received. (What was kept for one receive is no other's.) */
@@ -637,7 +641,7 @@ static void mpi_received(struct model *m, struct mpi_thread *k, struct mpi_reque
 	const struct trace_mpi_done *d)
 {
 	struct model_mpi *x = m->known.mpi;
-	uint64_t sent_ns;
+	uint64_t sent_ns, nr_bytes = 0;
 	if (d->peer == TRACE_MPI_CANCELLED) {
 		mpi_cancelled(m, q);
 		return;
@@ -660,12 +664,15 @@ static void mpi_received(struct model *m, struct mpi_thread *k, struct mpi_reque
 	if (looks)
 		model_put(m, &x->message.probed, q->channel, q->number, sent_ns);
 	base_map_remove(&x->message.sent, q->channel, q->number);
+	if (base_map_get(&x->message.bytes, q->channel, q->number, &nr_bytes))
+		base_map_remove(&x->message.bytes, q->channel, q->number);
 	model_mpi_need(m, k,
 		(struct mpi_needed){.queue = mpi_messages(m, c),
 			.key = mpi_key(c, q->number),
 			.available_ns = sent_ns,
 			.peer = c->source + 1,
-			.pair = c->pair + 1});
+			.pair = c->pair + 1,
+			.nr_bytes = nr_bytes});
 }
 
 /* Is complete: its receiver was there, or it needed none. */

@@ -68,8 +68,9 @@ struct mpi_request {
 struct mpi_needed { /* something that a call was for, and has got */
 	uint32_t queue;
 	uint64_t key, available_ns;
-	uint32_t peer; /* rank + 1; 0: not known */
-	uint32_t pair; /* + 1; 0: a meeting */
+	uint32_t peer;     /* rank + 1; 0: not known */
+	uint32_t pair;     /* + 1; 0: a meeting */
+	uint64_t nr_bytes; /* of a message */
 	bool sends;
 };
 struct mpi_thread {
@@ -90,12 +91,22 @@ struct mpi_passive { /* a call about a window's memory at a rank that calls noth
 	bool is_given;   /* another has unlocked there since */
 	struct mpi_needed needed;
 };
+enum { MPI_LINK_SIZES = 32, MPI_LINK_DELAYS = 64 };
+struct mpi_link_size { /* messages of as many bytes that were waited for (link_mpi.c) */
+	uint64_t nr_bytes, nr_seen;
+	double delay_ns[MPI_LINK_DELAYS]; /* from their sending; some of them */
+};
+struct mpi_links {
+	uint32_t nr_sizes;
+	struct mpi_link_size size[MPI_LINK_SIZES]; /* the first that there were */
+};
 struct mpi_passives {
 	struct mpi_passive *call; /* that go on */
 	size_t nr, capacity;
 	uint64_t nr_given; /* items */
 };
 struct mpi_items {              /* messages, by channel and number */
+	struct base_map bytes;  /* how many; as long as in sent */
 	struct base_map probed; /* when; was looked at and not received */
 	struct base_map sent;   /* when; until it is received */
 	struct base_map asked;  /* ... when a receive was posted; until its sender is told */
@@ -126,6 +137,7 @@ struct model_mpi {
 	size_t nr_requests, request_capacity, nr_meetings, meeting_capacity, nr_threads,
 		thread_capacity;
 	struct mpi_passives passive;
+	struct mpi_links links;
 	bool is_launched; /* by a program that is there for that, and was recorded from its start */
 	uint32_t free_meeting; /* + 1, linked by .size; 0: none */
 };
@@ -158,6 +170,9 @@ void model_mpi_passive_ends(
 	struct model *m, const struct thread *t, struct mpi_thread *k, uint64_t time_ns);
 /* That thread comes to a call: MPI goes on at its rank. */
 void model_mpi_target_enters(struct model *m, struct thread *t, uint64_t time_ns);
+
+/* A message of so many bytes was there so long after it was sent (link_mpi.c). */
+void model_mpi_note_delay(struct model *m, uint64_t nr_bytes, uint64_t delay_ns);
 
 /* A rank's process is in its world (ranks_mpi.c). */
 void model_mpi_in_world(struct model *m, const struct trace_mpi_comm *c);
