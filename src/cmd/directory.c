@@ -9,13 +9,17 @@
 #include "session/recover.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #define DIRECTORY_JOINED "merged.lpt"
-enum { FILES_BESIDE = 64 }; /* that are open beside the traces */
+enum {
+	FILES_BESIDE = 64, /* that are open beside the traces */
+	MAPPING_BYTES = 128 << 10,
+};
 
 bool cmd_is_directory(const char *path)
 {
@@ -68,32 +72,35 @@ static bool directory_is_trace(const char *name)
 	       !strcmp(name + length - (sizeof suffix - 1), suffix);
 }
 
-/* Those whose recorders were killed have more to tell. */
-static void directory_tell_left(struct cmd *c, const char *path)
-{
-	struct session_left_recording *left;
-	struct stat a, b;
+struct directory_left { /* recordings whose recorders were killed: they have more to tell */
+	struct session_left_recording *recording;
 	size_t nr;
-	if (session_left_list(&left, &nr, NULL) != BASE_OK)
-		return;
-	for (size_t i = 0; i < nr; i++)
-		if (left[i].trace_is_there && !stat(path, &a) && !stat(left[i].trace_path, &b) &&
-			a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+};
+
+static void directory_tell_left(struct cmd *c, const struct directory_left *left, const char *path)
+{
+	struct stat a, b;
+	for (size_t i = 0; i < left->nr; i++)
+		if (left->recording[i].trace_is_there && !stat(path, &a) &&
+			!stat(left->recording[i].trace_path, &b) && a.st_dev == b.st_dev &&
+			a.st_ino == b.st_ino)
 			cmd_warn(c,
 				"%s: its recorder was killed; 'longpole recover %s' brings what it "
 				"had not written yet",
-				path, left[i].name);
-	base_free(left);
+				path, left->recording[i].name);
 }
 
 /* Keeps ranks, and says what else there is. */
 static void directory_choose(struct cmd *c, struct cmd_ranks *r)
 {
+	struct directory_left left = {0};
 	size_t nr = 0;
+	if (session_left_list(&left.recording, &left.nr, NULL) != BASE_OK)
+		left = (struct directory_left){0};
 	for (size_t i = 0; i < r->nr; i++) {
 		bool merged, keep = directory_is_rank(r->path[i], &merged) && !merged;
 		if (!merged)
-			directory_tell_left(c, r->path[i]);
+			directory_tell_left(c, &left, r->path[i]);
 		if (!merged && !keep)
 			cmd_warn(c, "%s is left out: no rank of MPI is in it", r->path[i]);
 		if (keep)
@@ -102,6 +109,7 @@ static void directory_choose(struct cmd *c, struct cmd_ranks *r)
 			base_free(r->path[i]);
 	}
 	r->nr = nr;
+	base_free(left.recording);
 }
 
 void cmd_ranks_fini(struct cmd_ranks *r)
@@ -112,10 +120,13 @@ void cmd_ranks_fini(struct cmd_ranks *r)
 	*r = (struct cmd_ranks){0};
 }
 
-/* All are open at once. */
-static void directory_allow_files(size_t nr)
+/* All are open at once. Each has room for a batch of records, of which most need little: what was
+ * never written to is no memory as long as it is a mapping of its own. (glibc makes fewer of them
+ * after a large block was freed.) */
+static void directory_make_room(size_t nr)
 {
 	struct rlimit limit;
+	mallopt(M_MMAP_THRESHOLD, MAPPING_BYTES);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= nr + FILES_BESIDE)
 		return;
 	limit.rlim_cur = limit.rlim_max < nr + FILES_BESIDE ? limit.rlim_max : nr + FILES_BESIDE;
@@ -139,7 +150,7 @@ int cmd_ranks_find(struct cmd *c, const char *directory, struct cmd_ranks *ret)
 	if (ret->nr)
 		qsort(ret->path, ret->nr, sizeof *ret->path, directory_order);
 	directory_choose(c, ret);
-	directory_allow_files(ret->nr);
+	directory_make_room(ret->nr);
 	return ret->nr ? CMD_OK
 		       : cmd_usage(c,
 				 "%s: no trace of an MPI rank is in it ('mpirun -n 4 longpole "

@@ -21,11 +21,6 @@ struct edge { /* from an input to one that is in the tree */
 	enum merge_how how;
 };
 
-static struct merge_pairs *pairs_of(const struct merge *m, uint32_t a, uint32_t b)
-{
-	return a < b ? m->pairs[a * m->nr_inputs + b] : m->pairs[b * m->nr_inputs + a];
-}
-
 /* ---- one kernel ------------------------------------------------------------------------------ */
 
 static int64_t hosts_share_of(int64_t v, uint64_t numerator, uint64_t denominator)
@@ -89,7 +84,7 @@ static enum base_status find_edge(struct merge *m, uint32_t child, uint32_t pare
 	int64_t to_ns, struct edge *ret, enum merge_fit *ret_fit)
 {
 	const struct merge_input *in = &m->input[child], *other = &m->input[parent];
-	struct merge_pairs *pairs = pairs_of(m, child, parent);
+	struct merge_pairs *pairs = merge_pairs_of(m, child, parent);
 	struct merge_clock kernel = {.error_ns = UINT64_MAX};
 	enum base_status status = BASE_OK;
 	*ret = (struct edge){.clock.error_ns = UINT64_MAX, .how = MERGE_HOW_pairs};
@@ -133,7 +128,7 @@ static enum base_status hosts_refuse(struct merge *m, uint32_t input, const bool
 	enum merge_fit worst = MERGE_FIT_none;
 	const struct merge_input *in = &m->input[input];
 	for (uint32_t i = 0; i < m->nr_inputs; i++) {
-		const struct merge_pairs *p = i == input ? NULL : pairs_of(m, i, input);
+		const struct merge_pairs *p = i == input ? NULL : merge_pairs_of(m, i, input);
 		if (!in_tree[i] || !p)
 			continue;
 		enum merge_fit fit = p->set.sent_there && p->set.sent_back ? MERGE_FIT_contradiction
@@ -162,39 +157,76 @@ static uint64_t add_errors(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+struct tree {
+	struct merge *m;
+	bool has[MERGE_INPUTS_MAX];
+	uint64_t error[MERGE_INPUTS_MAX]; /* of the best edge into the tree; UINT64_MAX: none */
+};
+
+/* `i` may be reached from `last`, which is in the tree. */
+static enum base_status tree_look(struct tree *t, uint32_t i, uint32_t last)
+{
+	struct edge e = {0};
+	enum merge_fit fit;
+	if (t->has[i])
+		return BASE_OK;
+	enum base_status status = find_edge(t->m, i, last, 0, t->m->input[i].last_ns, &e, &fit);
+	if (status != BASE_OK)
+		return base_fail(t->m->err, status, "no memory for the clocks");
+	if (e.clock.error_ns < t->error[i]) {
+		t->error[i] = e.clock.error_ns;
+		t->m->input[i].parent = last;
+	}
+	merge_clock_fini(&e.clock);
+	return BASE_OK;
+}
+
+/* Only what something passed to or from, and what has its kernel: all others have no edge. */
+static enum base_status tree_look_around(struct tree *t, uint32_t last)
+{
+	const struct merge *m = t->m;
+	const struct merge_input *in = &m->input[last];
+	enum base_status status = BASE_OK;
+	for (uint32_t n = in->near_pairs; n && status == BASE_OK;) {
+		const struct merge_pairs *p = m->pairs[n - 1];
+		const bool is_second = p->input[1] == last;
+		status = tree_look(t, p->input[!is_second], last);
+		n = p->next[is_second];
+	}
+	for (int way = -1; way <= 1; way += 2)
+		for (uint32_t n = in->at_host + (uint32_t)way;
+			n < m->nr_inputs && status == BASE_OK &&
+			m->input[m->by_host[n]].host_number == in->host_number;
+			n += (uint32_t)way)
+			status = tree_look(t, m->by_host[n], last);
+	return status;
+}
+
+/* The nearest that is not in it. */
+static uint32_t tree_nearest(const struct tree *t)
+{
+	uint32_t best = UINT32_MAX;
+	for (uint32_t i = 1; i < t->m->nr_inputs; i++)
+		if (!t->has[i] && (best == UINT32_MAX || t->error[i] < t->error[best]))
+			best = i;
+	return best;
+}
+
 /* In the order of joining; a parent comes before its children. */
 static enum base_status grow_tree(struct merge *m, uint32_t order[MERGE_INPUTS_MAX])
 {
-	bool in_tree[MERGE_INPUTS_MAX] = {true};
-	uint64_t error[MERGE_INPUTS_MAX] = {0};
-	uint32_t parent[MERGE_INPUTS_MAX] = {0}, last = 0;
+	struct tree t = {.m = m, .has = {true}};
 	for (uint32_t i = 0; i < m->nr_inputs; i++)
-		error[i] = UINT64_MAX;
+		t.error[i] = UINT64_MAX;
 	order[0] = 0;
 	for (uint32_t n = 1; n < m->nr_inputs; n++) {
-		uint32_t best = UINT32_MAX;
-		for (uint32_t i = 1; i < m->nr_inputs; i++) {
-			struct edge e = {0};
-			enum merge_fit fit;
-			if (in_tree[i])
-				continue;
-			enum base_status status =
-				find_edge(m, i, last, 0, m->input[i].last_ns, &e, &fit);
-			if (status != BASE_OK)
-				return base_fail(m->err, status, "no memory for the clocks");
-			if (e.clock.error_ns < error[i]) {
-				error[i] = e.clock.error_ns;
-				parent[i] = last;
-			}
-			merge_clock_fini(&e.clock);
-			if (best == UINT32_MAX || error[i] < error[best])
-				best = i;
-		}
-		if (error[best] == UINT64_MAX)
-			return hosts_refuse(m, best, in_tree);
-		in_tree[best] = true;
-		m->input[best].parent = parent[best];
-		order[n] = last = best;
+		enum base_status status = tree_look_around(&t, order[n - 1]);
+		if (status != BASE_OK)
+			return status;
+		order[n] = tree_nearest(&t);
+		if (t.error[order[n]] == UINT64_MAX)
+			return hosts_refuse(m, order[n], t.has);
+		t.has[order[n]] = true;
 	}
 	return BASE_OK;
 }

@@ -72,20 +72,16 @@ enum base_status merge_run(const char *const *path, size_t nr_paths, const char 
 			(int)MERGE_INPUTS_MAX);
 	m.nr_inputs = (uint32_t)nr_paths;
 	m.input = base_alloc(nr_paths * sizeof *m.input);
-	m.pairs = base_alloc(nr_paths * nr_paths * sizeof(struct merge_pairs *));
+	m.queue = base_alloc(nr_paths * sizeof *m.queue);
 	*ret_names = base_arena_new(0);
-	enum base_status status = m.input && m.pairs && *ret_names
+	enum base_status status = m.input && m.queue && *ret_names
 					  ? merge_merge_run(&m, path, output, *ret_names)
 					  : base_fail(err, BASE_ERR_NOMEM,
 						    "no memory for %zu {trace|traces}", nr_paths);
 	merge_messages_free(m.messages);
 	merge_close(&m);
-	for (size_t i = 0; m.pairs && i < nr_paths * nr_paths; i++) {
-		if (m.pairs[i])
-			merge_pair_set_fini(&m.pairs[i]->set);
-		base_free(m.pairs[i]);
-	}
-	base_free(m.pairs);
+	merge_pairs_free(&m);
+	base_free(m.queue);
 	base_free(m.link);
 	base_free(m.plan);
 	base_map_fini(&m.listeners);

@@ -19,7 +19,7 @@
 #include "trace/trace.h"
 
 enum {
-	MERGE_INPUTS_MAX = 4096,
+	MERGE_INPUTS_MAX = 1 << 14,
 	MERGE_PACKETS_MAX = 1 << 20, /* seen at one end and not yet at the other */
 };
 

@@ -321,7 +321,14 @@ static struct request *messages_request(
 
 static bool messages_is_template(uint64_t op)
 {
-	return op >= TRACE_MPI_Send_init && op <= TRACE_MPI_Recv_init;
+	return (op >= TRACE_MPI_Send_init && op <= TRACE_MPI_Recv_init) ||
+	       op == TRACE_MPI_Win_complete;
+}
+
+/* It receives nothing: the message stays. */
+static bool messages_looks(uint64_t op)
+{
+	return op >= TRACE_MPI_Probe && op <= TRACE_MPI_Improbe;
 }
 
 /* The request begins: what it sends is sent. */
@@ -357,7 +364,8 @@ static enum base_status messages_done(struct merge_messages *x, uint32_t input,
 		return BASE_OK;
 	if (q->kind == REQUEST_collective)
 		status = messages_meet(x, input, q, false, r->time_ns);
-	else if (q->kind == REQUEST_receive)
+	else if (q->kind == REQUEST_receive && peer != TRACE_MPI_CANCELLED &&
+		 !messages_looks(q->op))
 		status = messages_went(x, input, &x->member[q->member - 1],
 			q->peer >= 0 ? q->peer : peer, false, false, r->time_ns);
 	if (!messages_is_template(q->op))

@@ -4,6 +4,44 @@
 
 enum { TELL_EVERY = 1 << 14 };
 
+static uint64_t pairs_key(uint32_t a, uint32_t b)
+{
+	return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+}
+
+struct merge_pairs *merge_pairs_of(const struct merge *m, uint32_t a, uint32_t b)
+{
+	uint64_t i;
+	return base_map_get(&m->by_inputs, 0, pairs_key(a, b), &i) ? m->pairs[i] : NULL;
+}
+
+/* NULL: no memory. */
+static struct merge_pairs *pairs_new(struct merge *m, uint32_t a, uint32_t b)
+{
+	struct merge_pairs *p = base_alloc(sizeof *p);
+	if (!p || base_grow(&m->pairs, &m->pairs_capacity, m->nr_pairs + 1, sizeof *m->pairs) !=
+			  BASE_OK) {
+		base_free(p);
+		return NULL;
+	}
+	*p = (struct merge_pairs){
+		.input = {a, b}, .next = {m->input[a].near_pairs, m->input[b].near_pairs}};
+	m->pairs[m->nr_pairs++] = p;
+	m->input[a].near_pairs = m->input[b].near_pairs = (uint32_t)m->nr_pairs;
+	bool is_known = base_map_put(&m->by_inputs, 0, pairs_key(a, b), m->nr_pairs - 1) == BASE_OK;
+	return is_known ? p : NULL;
+}
+
+void merge_pairs_free(struct merge *m)
+{
+	for (size_t i = 0; i < m->nr_pairs; i++) {
+		merge_pair_set_fini(&m->pairs[i]->set);
+		base_free(m->pairs[i]);
+	}
+	base_free(m->pairs);
+	base_map_fini(&m->by_inputs);
+}
+
 enum base_status merge_add_pair(struct merge *m, struct merge_end from, uint64_t sent_ns,
 	struct merge_end to, uint64_t received_ns, enum merge_source source)
 {
@@ -11,13 +49,12 @@ enum base_status merge_add_pair(struct merge *m, struct merge_end from, uint64_t
 		return BASE_OK;
 	bool back = from.input > to.input;
 	uint32_t a = back ? to.input : from.input, b = back ? from.input : to.input;
-	struct merge_pairs **p = &m->pairs[a * m->nr_inputs + b];
-	if (!*p)
-		*p = base_alloc(sizeof **p);
-	if (!*p)
+	struct merge_pairs *p = merge_pairs_of(m, a, b);
+	p = p ? p : pairs_new(m, a, b);
+	if (!p)
 		return BASE_ERR_NOMEM;
-	(*p)->nr[source]++;
-	return merge_pair_add(&(*p)->set, back, sent_ns, received_ns);
+	p->nr[source]++;
+	return merge_pair_add(&p->set, back, sent_ns, received_ns);
 }
 
 static void pairs_tell(struct merge *m)

@@ -42,6 +42,8 @@ struct merge_input {
 	uint32_t first_processor, nr_processors;
 	/* the tree of clocks */
 	uint32_t parent;
+	uint32_t near_pairs; /* index in merge.pairs + 1 of the first with it; 0: none */
+	uint32_t at_host;    /* where it is in merge.by_host */
 	enum merge_how how;
 	struct merge_clock clock; /* its own to the parent's */
 	uint64_t error_ns;        /* to the root's */
@@ -84,7 +86,8 @@ struct merge_link { /* a connection between inputs */
 	bool usable;
 };
 
-struct merge_pairs { /* of input a < b; there: a -> b */
+struct merge_pairs {                /* of input a < b; there: a -> b */
+	uint32_t input[2], next[2]; /* next: of these inputs, as merge_input.near_pairs */
 	struct merge_pair_set set;
 	uint64_t nr[MERGE_SOURCE_NR];
 };
@@ -106,8 +109,16 @@ struct merge {
 	struct merge_result *result;
 	struct merge_input *input;
 	uint32_t nr_inputs, nr_hosts;
+	struct base_map boots;              /* (0, boot id's number) -> host */
 	uint32_t by_host[MERGE_INPUTS_MAX]; /* inputs, those of one host together */
-	struct merge_pairs **pairs;         /* [a * nr_inputs + b]; NULL: none */
+	struct merge_pairs **pairs;         /* of inputs that something passed between */
+	size_t nr_pairs, pairs_capacity;
+	struct base_map by_inputs; /* (0, a << 32 | b) -> pairs */
+	/* merge_next(): inputs by the time of their next record, the earliest first (a heap); whose
+	 * record was given last is asked for its next one when that is needed */
+	uint32_t *queue;
+	uint32_t nr_queued;
+	bool is_queued;
 	struct merge_link *link;
 	size_t nr_links, link_capacity;
 	uint32_t nr_new_pairs;
@@ -164,6 +175,9 @@ void merge_flow_fini(struct merge_flow *f);
 enum base_status merge_find_pairs(struct merge *m) BASE_MUST_CHECK;
 enum base_status merge_add_pair(struct merge *m, struct merge_end from, uint64_t sent_ns,
 	struct merge_end to, uint64_t received_ns, enum merge_source source) BASE_MUST_CHECK;
+/* NULL: nothing is known to have passed between them. */
+struct merge_pairs *merge_pairs_of(const struct merge *m, uint32_t a, uint32_t b);
+void merge_pairs_free(struct merge *m);
 struct merge_packets;
 struct merge_packets *merge_packets_new(struct merge *m);
 enum base_status merge_packets_record(

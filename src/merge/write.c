@@ -171,10 +171,7 @@ static void describe_clock(
 	ret->host_number = in->host_number;
 	ret->nr_records = trace_reader_record_count(in->reader);
 	uint32_t own = (uint32_t)(in - m->input);
-	const struct merge_pairs *p =
-		own == 0 ? NULL
-			 : m->pairs[own < in->parent ? own * m->nr_inputs + in->parent
-						     : in->parent * m->nr_inputs + own];
+	const struct merge_pairs *p = own == 0 ? NULL : merge_pairs_of(m, own, in->parent);
 	if (p) {
 		ret->nr_packets = p->nr[MERGE_SOURCE_packets];
 		ret->nr_bytes = p->nr[MERGE_SOURCE_bytes];
@@ -280,14 +277,15 @@ static const char *root_command(const struct merge_input *in)
 	return is_system || !*first ? command : first;
 }
 
+/* (They have their numbers in the order of their first inputs.) */
 static void join_hosts(const struct merge *m, struct base_str *hosts)
 {
+	uint32_t nr_known = 0;
 	for (uint32_t n = 0; n < m->nr_inputs; n++) {
-		bool known = false;
-		for (uint32_t i = 0; i < n; i++)
-			known |= merge_same_boot(&m->input[n], &m->input[i]);
-		if (!known)
+		bool is_known = m->input[n].host_number <= nr_known;
+		if (!is_known)
 			base_str_addf(hosts, "%s%s", n ? " + " : "", m->input[n].host);
+		nr_known += !is_known;
 	}
 }
 

@@ -352,6 +352,31 @@ void preload_block_finish(struct preload_thread *self)
 	__atomic_store_n(&block->state, RING_BLOCK_DONE, __ATOMIC_RELEASE);
 }
 
+void preload_poll_open(struct preload_thread *self)
+{
+	self->end = NULL;
+	PRELOAD_BARRIER();
+	self->poll.is_open = 1;
+}
+
+/* (Where a handler was in between the block is another one.) */
+void preload_poll_close(struct preload_thread *self)
+{
+	self->poll.is_open = 0;
+	self->poll.last_tsc = 0;
+	PRELOAD_BARRIER();
+	if (self->block)
+		self->end = self->block->word + BLOCK_WORDS;
+}
+
+/* The time of the last one's end is what the program did nothing else before. */
+void preload_poll_say_end(struct preload_thread *self)
+{
+	uint64_t tsc = self->poll.last_tsc;
+	preload_poll_close(self);
+	PRELOAD_RECORD_AT(tsc, mpi_return, self->poll.op, self->poll.site, 0);
+}
+
 static size_t preload_put_text(uint64_t *words, const char *text, size_t nr_bytes)
 {
 	memcpy(words, text, nr_bytes); /* the block was zero: it is padded already */
@@ -538,6 +563,8 @@ PRELOAD_COLD uint64_t *preload_reserve_slow(size_t nr_words)
 	}
 	if (PRELOAD_RARE(self->before.is_open))
 		preload_self_say_end(self);
+	if (PRELOAD_RARE(self->poll.is_open))
+		preload_poll_say_end(self);
 	self->busy = 1;
 	PRELOAD_BARRIER();
 	uint64_t *record = reserve_busy(self, head, nr_words, &introduced);

@@ -210,6 +210,13 @@ struct preload_thread {
 		uint64_t object, bytes; /* 0: none */
 		uint64_t futex;         /* a wait at this address, perhaps a semaphore's */
 	} before;
+	struct
+	{ /* calls in a row that look whether something is there, and it is not (runtime/mpi/poll.c) */
+		const uint64_t *cursor; /* nothing was recorded since then */
+		uint64_t first_tsc, last_tsc, site;
+		uint64_t steady_tsc; /* since when they follow each other at once */
+		uint8_t op, is_open; /* is_open: the first's beginning was told */
+	} poll;
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
 	struct tally_tag *tally_tag;
@@ -231,6 +238,11 @@ extern struct preload_thread preload_nobody, preload_ended;
 extern __thread struct preload_thread *preload_self; /* never NULL */
 
 void preload_block_finish(struct preload_thread *self); /* gives its block back */
+/* While calls find nothing over and over: the next record of any kind takes the slow path, and says
+ * first when the last of them was over. preload_poll_close(): it is not said. */
+void preload_poll_open(struct preload_thread *self);
+void preload_poll_say_end(struct preload_thread *self);
+void preload_poll_close(struct preload_thread *self);
 struct preload_thread *preload_self_take(void); /* the first time; preload_ended: there is none */
 void preload_self_give(void);                   /* this thread has none any more */
 void preload_self_renew(void);                  /* in a fork's child, before it records */

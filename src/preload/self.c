@@ -163,6 +163,8 @@ void preload_self_begin(struct preload_thread *place, const struct preload_threa
 	place->ids = as->ids;
 	place->token = place->lost = place->retry_tsc = place->region = 0;
 	place->busy = 0;
+	place->poll.is_open = 0;
+	place->poll.last_tsc = 0;
 	__atomic_store_n(&place->ended, 0, __ATOMIC_RELEASE);
 }
 

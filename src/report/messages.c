@@ -90,6 +90,8 @@ enum base_status report_messages_build(
 		s = report_fill_trace(&out->trace, out->arena, run, m, err);
 	if (s == BASE_OK)
 		s = messages_collect(out, &ways, m, err);
+	if (s == BASE_OK)
+		model_link_fit(m, &out->link);
 	if (s == BASE_OK && !out->trace.ranks.nr)
 		s = base_fail(err, BASE_ERR_NOTFOUND,
 			"no rank of MPI is in this trace (longpole queues says which threads wait "
@@ -108,6 +110,31 @@ struct report_messages *report_messages_free(struct report_messages *r)
 	return report_answer_free(r);
 }
 
+/* Where messages of one size differ too much, as on processors that others want, no line says anything. */
+static void messages_add_link(struct base_str *out, const struct model_link *l)
+{
+	const double error_max = 0.5;
+	if (!l->nr_messages)
+		return;
+	if (l->error > error_max) {
+		base_str_add_counted(out,
+			"How long a message takes on its way is not known: %s {message|messages} "
+			"that were waited for took too different times.\n",
+			l->nr_messages);
+		return;
+	}
+	base_str_add(out, "A message takes ");
+	report_ns(out, l->latency_ns);
+	if (l->ns_per_byte > 0)
+		base_str_addf(
+			out, " and %.3g ns a byte (%.3g GB/s)", l->ns_per_byte, 1 / l->ns_per_byte);
+	base_str_add_counted(out,
+		" on its way: estimated from %s {message|messages} that were waited for,",
+		l->nr_messages);
+	base_str_addf(out, " of %u {size|sizes}; half of them are within %.0f %% of it.\n",
+		l->nr_sizes, 100 * l->error);
+}
+
 void report_messages_text(struct base_str *out, const struct report_messages *r, size_t limit,
 	const struct report_style *style)
 {
@@ -119,7 +146,9 @@ void report_messages_text(struct base_str *out, const struct report_messages *r,
 	base_str_add(out, " for late senders, senders ");
 	report_ns(out, (double)r->all.late_receivers_ns);
 	base_str_add(out, " for late receivers (observed). Collective operations are in "
-			  "'longpole queues'.\n\n");
+			  "'longpole queues'.\n");
+	messages_add_link(out, &r->link);
+	base_str_add(out, "\n");
 	if (r->nr_ways) {
 		base_layout_titles(out, &l);
 		base_str_add(out, "\n");

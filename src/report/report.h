@@ -10,6 +10,7 @@
 #define LONGPOLE_REPORT_H
 
 #include "graph/histogram.h"
+#include "model/link.h"
 #include "report/predict/predict.h"
 
 /* ---- parts: what the critical path is made of, as somebody would change it ---------------------- */
@@ -249,6 +250,7 @@ struct report_messages {
 	struct report_way *way; /* who lets others wait longest first */
 	size_t nr_ways;
 	struct model_mpi_traffic all;
+	struct model_link link; /* nr_messages 0: nobody waited for one */
 };
 /* ERR_NOTFOUND: there is no MPI in the trace. */
 enum base_status report_messages_build(const struct report_run *run, struct report_messages **ret,

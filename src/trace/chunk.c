@@ -187,6 +187,26 @@ static enum base_status fetch_stored(struct trace_reader *r, uint32_t chunk,
 	return BASE_OK;
 }
 
+/* (Of many traces that are read side by side most are a chunk or few: once the last was decompressed
+ * they need no more memory for that.) */
+static enum base_status chunk_decompress(struct trace_reader *r, uint32_t chunk, uint8_t *to,
+	size_t nr_bytes, const uint8_t *stored, size_t stored_bytes, struct base_err *err)
+{
+	if (!r->zstd)
+		r->zstd = ZSTD_createDCtx();
+	if (!r->zstd)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to read %s", r->source.name);
+	bool is_whole =
+		ZSTD_decompressDCtx(r->zstd, to, nr_bytes, stored, stored_bytes) == nr_bytes;
+	if (chunk + 1 == r->nr_chunks) {
+		ZSTD_freeDCtx(r->zstd);
+		r->zstd = NULL;
+	}
+	return is_whole
+		       ? BASE_OK
+		       : chunk_damaged(r, r->chunk[chunk].entry.offset, "does not decompress", err);
+}
+
 static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
 	struct trace_buffer *ret, const struct trace_chunk_header *h, struct base_err *err)
 {
@@ -200,12 +220,14 @@ static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
 	if (status != BASE_OK)
 		return status;
 	BASE_ASSERT(ret->bytes);
-	if (h->codec == TRACE_CODEC_RAW) {
+	if (h->codec == TRACE_CODEC_RAW)
 		memcpy(ret->bytes, stored, raw_bytes);
-	} else if (ZSTD_decompressDCtx(r->zstd, ret->bytes, raw_bytes, stored, h->stored_bytes) !=
-		   raw_bytes) {
+	else
+		status = chunk_decompress(
+			r, chunk, ret->bytes, raw_bytes, stored, h->stored_bytes, err);
+	if (status != BASE_OK) {
 		trace_buffer_release(r, ret);
-		return chunk_damaged(r, r->chunk[chunk].entry.offset, "does not decompress", err);
+		return status;
 	}
 	memset(ret->bytes + raw_bytes, 0, TRACE_PAD_BYTES);
 	return BASE_OK;

@@ -163,7 +163,66 @@ enum trace_io {
 	X(Win_create_dynamic, "MPI_Win_create_dynamic")                                            \
 	X(Win_fence, "MPI_Win_fence")                                                              \
 	X(Win_free, "MPI_Win_free")                                                                \
-	X(Abort, "MPI_Abort")
+	X(Abort, "MPI_Abort")                                                                      \
+	X(Probe, "MPI_Probe")                                                                      \
+	X(Iprobe, "MPI_Iprobe")                                                                    \
+	X(Mprobe, "MPI_Mprobe")                                                                    \
+	X(Improbe, "MPI_Improbe")                                                                  \
+	X(Mrecv, "MPI_Mrecv")                                                                      \
+	X(Imrecv, "MPI_Imrecv")                                                                    \
+	X(Request_get_status, "MPI_Request_get_status")                                            \
+	X(Cancel, "MPI_Cancel")                                                                    \
+	X(Neighbor_allgather, "MPI_Neighbor_allgather")                                            \
+	X(Neighbor_allgatherv, "MPI_Neighbor_allgatherv")                                          \
+	X(Neighbor_alltoall, "MPI_Neighbor_alltoall")                                              \
+	X(Neighbor_alltoallv, "MPI_Neighbor_alltoallv")                                            \
+	X(Neighbor_alltoallw, "MPI_Neighbor_alltoallw")                                            \
+	X(Ineighbor_allgather, "MPI_Ineighbor_allgather")                                          \
+	X(Ineighbor_allgatherv, "MPI_Ineighbor_allgatherv")                                        \
+	X(Ineighbor_alltoall, "MPI_Ineighbor_alltoall")                                            \
+	X(Ineighbor_alltoallv, "MPI_Ineighbor_alltoallv")                                          \
+	X(Ineighbor_alltoallw, "MPI_Ineighbor_alltoallw")                                          \
+	X(Igatherv, "MPI_Igatherv")                                                                \
+	X(Iscatterv, "MPI_Iscatterv")                                                              \
+	X(Ialltoallw, "MPI_Ialltoallw")                                                            \
+	X(Ireduce_scatter, "MPI_Ireduce_scatter")                                                  \
+	X(Ireduce_scatter_block, "MPI_Ireduce_scatter_block")                                      \
+	X(Iscan, "MPI_Iscan")                                                                      \
+	X(Iexscan, "MPI_Iexscan")                                                                  \
+	X(Intercomm_create, "MPI_Intercomm_create")                                                \
+	X(Comm_spawn, "MPI_Comm_spawn")                                                            \
+	X(Comm_spawn_multiple, "MPI_Comm_spawn_multiple")                                          \
+	X(Win_post, "MPI_Win_post")                                                                \
+	X(Win_start, "MPI_Win_start")                                                              \
+	X(Win_complete, "MPI_Win_complete")                                                        \
+	X(Win_wait, "MPI_Win_wait")                                                                \
+	X(Win_test, "MPI_Win_test")                                                                \
+	X(Win_lock, "MPI_Win_lock")                                                                \
+	X(Win_unlock, "MPI_Win_unlock")                                                            \
+	X(Win_lock_all, "MPI_Win_lock_all")                                                        \
+	X(Win_unlock_all, "MPI_Win_unlock_all")                                                    \
+	X(Win_flush, "MPI_Win_flush")                                                              \
+	X(Win_flush_all, "MPI_Win_flush_all")                                                      \
+	X(Win_flush_local, "MPI_Win_flush_local")                                                  \
+	X(Win_flush_local_all, "MPI_Win_flush_local_all")                                          \
+	X(File_open, "MPI_File_open")                                                              \
+	X(File_close, "MPI_File_close")                                                            \
+	X(File_set_view, "MPI_File_set_view")                                                      \
+	X(File_set_size, "MPI_File_set_size")                                                      \
+	X(File_preallocate, "MPI_File_preallocate")                                                \
+	X(File_sync, "MPI_File_sync")                                                              \
+	X(File_read_all, "MPI_File_read_all")                                                      \
+	X(File_write_all, "MPI_File_write_all")                                                    \
+	X(File_read_at_all, "MPI_File_read_at_all")                                                \
+	X(File_write_at_all, "MPI_File_write_at_all")                                              \
+	X(File_read_ordered, "MPI_File_read_ordered")                                              \
+	X(File_write_ordered, "MPI_File_write_ordered")
+/* A request's name in its process is MPI's handle. A call that is several messages is one request with
+ * parts: those have its name and a number from 1. A window's requests have its handle and a kind. */
+enum { TRACE_REQUEST_KIND_SHIFT = 47, TRACE_REQUEST_PART_SHIFT = 50 };
+#define TRACE_REQUEST_PART(request, part) ((request) | (uint64_t)(part) << TRACE_REQUEST_PART_SHIFT)
+/* mpi_*.tag from here on: no program's. mpi_done.peer: the request was cancelled. */
+enum { TRACE_MPI_TAG_OWN = 0x7ffffff0, TRACE_MPI_CANCELLED = -2 };
 enum trace_mpi {
 #define X(name, text) TRACE_MPI_##name,
 	TRACE_MPI_OPS(X)

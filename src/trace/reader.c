@@ -327,10 +327,9 @@ static enum base_status reader_open_source(const struct trace_source *source,
 		memcpy(&r->options, opts, size);
 	}
 	r->arena = base_arena_new(0);
-	r->zstd = ZSTD_createDCtx();
 	if (r->arena)
 		r->source.name = base_arena_strndup(r->arena, source->name, strlen(source->name));
-	if (!r->arena || !r->zstd || !r->source.name || trace_defs_init(&r->builder) != BASE_OK) {
+	if (!r->arena || !r->source.name || trace_defs_init(&r->builder) != BASE_OK) {
 		base_fail(err, status, "no memory to read %s", source->name);
 		goto done;
 	}

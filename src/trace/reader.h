@@ -113,7 +113,7 @@ struct trace_reader {
 	struct trace_few_leaf few_leaf[TRACE_FEW_LEAVES];
 	uint32_t few_leaves; /* a power of two; 0: many */
 
-	struct ZSTD_DCtx_s *zstd;
+	struct ZSTD_DCtx_s *zstd;   /* while chunks are compressed, until the last one; else NULL */
 	struct trace_buffer stored; /* a chunk as the file has it */
 	struct trace_buffer spare[TRACE_SPARE_BUFFERS];
 	unsigned nr_spare;

@@ -41,6 +41,27 @@ test_merge_predicts_the_other_program() {
 	is_json out ".result.scenarios[0].predicted_ns | ($elapsed_ns - .) / $answer_ns | . > 0.5 and . < 1.1"
 }
 
+# Clocks that are half a second apart from machine to machine, and drift: the path is that of one clock, within the bound that is said.
+test_merge_skewed_ranks() {
+	local gen=$LONGPOLE_BUILD/src/trace/lpt-gen-ranks rounds=200 kind skew=()
+	for kind in even skewed; do
+		mkdir $kind
+		"$gen" $kind 24 $rounds "${skew[@]}" || fail "no traces"
+		skew=(500000000)
+		expect 0 longpole merge --json -o $kind.lpt $kind
+		cp out $kind.merge
+		longpole report --json $kind.lpt >$kind.json || fail "$kind: no report"
+		# of each round rank 1 works 200 us; what is between two calls is counted with it
+		is_json $kind.json '.result.path[0] | .state == "running step" and (.actor | contains("rank 1 ")) and .path_ns > '$rounds' * 200000 and .path_ns < 1.02 * '$rounds' * 200000'
+		is_json $kind.json '.result.explained_share > 0.99'
+	done
+	is_json skewed.merge '.result | .hosts == 16 and (.inputs | map(.offset_ns) | max - min > 7e9)'
+	jq -en --slurpfile e even.json --slurpfile s skewed.json --argjson bound "$(jq '.result.error_max_ns' skewed.merge)" '
+		($e[0].result.elapsed_ns - $s[0].result.elapsed_ns | fabs) <= $bound + 1 and
+		all($e[0].result.path[:3][] as $p | $s[0].result.path[] | select(.state == $p.state and .actor == $p.actor and .where == $p.where) | .path_ns - $p.path_ns | fabs;
+			. <= $bound)' >/dev/null || fail "$(jq -c '.result.path[:4][] | [.state, .actor, .path_ns]' even.json skewed.json)"
+}
+
 test_merge_mistakes() {
 	cp "$trace" a.lpt
 	expect 2 longpole merge a.lpt

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_mpi.c - MPI: messages, requests and collective operations whose answer is known. */
+#include "model/link.h"
 #include "model/model.h"
 #include "model_fixture.h"
 
@@ -287,6 +288,319 @@ static void waits_for_the_last_request(void **state)
 	finish(&j.b);
 }
 
+/* All end; rank 0 is last, at `at`. */
+static void end_at(struct job *j, uint64_t at)
+{
+	for (unsigned i = RANKS; i-- > 1;)
+		PUT(&j->b, at - 10 * i, j->stream[i], process_end, .status = 0);
+	PUT(&j->b, at, j->stream[0], process_end, .status = 0);
+	analyse(&j->b);
+	conserved(&j->b, (double)at);
+	repeats(&j->b);
+	assert_float_equal(unexplained(&j->b), 0, 1e-6);
+}
+
+/* Rank 0 looks from 100 on, in two ways in turn, and finds what rank 1 sends at 400. */
+static void looks_that_find_nothing_are_a_wait(void **state)
+{
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	PUT(&j.b, 100, j.stream[0], mpi_wait, .op = TRACE_MPI_Iprobe, .site = j.fast);
+	send(&j, 400, 402, 1, 0, 7, 4);
+	PUT(&j.b, 409, j.stream[0], mpi_receive, .object = j.world, .site = j.fast, .peer = -1,
+		.tag = -1, .op = TRACE_MPI_Iprobe);
+	PUT(&j.b, 410, j.stream[0], mpi_done, .peer = 1, .tag = 7);
+	PUT(&j.b, 410, j.stream[0], mpi_return, .op = TRACE_MPI_Iprobe, .site = j.fast);
+	receive(&j, 420, 425, 0, 1, 7, 1, 7);
+	end_at(&j, 600);
+	assert_true(has_state(
+		&j.b, "waiting for a message from rank 1 (MPI_Iprobe)", MODEL_CAUSE_mpi_message));
+	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
+	assert_float_equal(on_path(&j.b, "in MPI_Recv"), 5, 1e-6);
+	finish(&j.b);
+}
+
+/* They were given up at 150: what is after that is the program's own. */
+static void looks_that_were_given_up(void **state)
+{
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	PUT(&j.b, 100, j.stream[0], mpi_receive, .object = j.world, .site = j.fast, .peer = 1,
+		.tag = 7, .request = 99, .op = TRACE_MPI_Irecv);
+	PUT(&j.b, 110, j.stream[0], mpi_wait, .op = TRACE_MPI_Test, .request = 99, .site = j.fast);
+	PUT(&j.b, 150, j.stream[0], mpi_return, .op = TRACE_MPI_Test, .site = j.fast);
+	send(&j, 300, 302, 1, 0, 7, 4);
+	PUT(&j.b, 400, j.stream[0], mpi_done, .request = 99, .peer = 1, .tag = 7);
+	PUT(&j.b, 400, j.stream[0], mpi_return, .op = TRACE_MPI_Test, .site = j.fast);
+	end_at(&j, 600);
+	assert_float_equal(on_path(&j.b, "in MPI_Test"), 40, 1e-6);
+	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 0, 1e-6);
+	finish(&j.b);
+}
+
+/* Two messages of one tag: the first is looked at twice and kept, the second is the other receive's. */
+static void messages_that_were_looked_at(void **state)
+{
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	for (unsigned i = 0; i < 2; i++) {
+		PUT(&j.b, 100 + i, j.stream[0], mpi_receive, .object = j.world, .site = j.fast,
+			.peer = -1, .tag = 7, .op = i ? TRACE_MPI_Mprobe : TRACE_MPI_Probe);
+		if (!i)
+			send(&j, 300, 302, 1, 0, 7, 4);
+		PUT(&j.b, 310 + i, j.stream[0], mpi_done, .peer = 1, .tag = 7);
+		PUT(&j.b, 310 + i, j.stream[0], mpi_return, .site = j.fast,
+			.op = i ? TRACE_MPI_Mprobe : TRACE_MPI_Probe);
+	}
+	send(&j, 400, 402, 1, 0, 7, 4);
+	PUT(&j.b, 420, j.stream[0], mpi_receive, .object = j.world, .site = j.fast, .peer = 1,
+		.tag = 7, .n = 4, .op = TRACE_MPI_Mrecv);
+	PUT(&j.b, 421, j.stream[0], mpi_return, .op = TRACE_MPI_Mrecv, .site = j.fast);
+	receive(&j, 430, 432, 0, 1, 7, 1, 7);
+	end_at(&j, 600);
+	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
+	/* what was looked at is there */
+	assert_float_equal(on_path(&j.b, "in MPI_Mrecv"), 1, 1e-6);
+	finish(&j.b);
+}
+
+/* The message that was asked for by a receive that was cancelled is the next one's. */
+static void cancelled(void **state)
+{
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	for (unsigned i = 0; i < 3; i++)
+		PUT(&j.b, 100 + i, j.stream[0], mpi_receive, .object = j.world, .site = j.fast,
+			.peer = 1, .tag = 7, .request = 90 + i, .op = TRACE_MPI_Irecv);
+	PUT(&j.b, 110, j.stream[0], mpi_wait, .op = TRACE_MPI_Wait, .request = 91, .site = j.fast);
+	PUT(&j.b, 111, j.stream[0], mpi_done, .request = 91, .peer = TRACE_MPI_CANCELLED,
+		.tag = -1);
+	PUT(&j.b, 111, j.stream[0], mpi_return, .op = TRACE_MPI_Wait, .site = j.fast);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t at = 120 + 200 * i;
+		PUT(&j.b, at, j.stream[0], mpi_wait, .op = TRACE_MPI_Wait, .request = 90 + 2 * i,
+			.site = j.fast);
+		send(&j, at + 100, at + 102, 1, 0, 7, 4);
+		PUT(&j.b, at + 110, j.stream[0], mpi_done, .request = 90 + 2 * i, .peer = 1,
+			.tag = 7);
+		PUT(&j.b, at + 110, j.stream[0], mpi_return, .op = TRACE_MPI_Wait, .site = j.fast);
+	}
+	end_at(&j, 600);
+	/* rank 1 to 420, where the second is sent, and 10 on its way */
+	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
+	finish(&j.b);
+}
+
+/* Each rank of a scan needs those below it: rank 2 the later of ranks 0 and 1, rank 0 nobody. */
+static void scan_needs_those_below(void **state)
+{
+	static const struct {
+		uint64_t come[RANKS], leave[RANKS];
+		const char *waits;
+	} is[] = {
+		{{100, 400, 200}, {101, 402, 410},
+			"waiting at MPI_Scan of MPI_COMM_WORLD for rank 1"},
+		{{400, 100, 200}, {401, 410, 410},
+			"waiting at MPI_Scan of MPI_COMM_WORLD for rank 0"},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(is); i++) {
+		struct job j;
+		begin_job(&j, RANKS);
+		for (unsigned round = 0; round < 3; round++)
+			for (unsigned rank = 0; rank < RANKS; rank++)
+				collective(&j, 500 * round + is[i].come[rank],
+					500 * round + is[i].leave[rank], rank, TRACE_MPI_Scan, -1);
+		PUT(&j.b, 1600, j.stream[0], process_end, .status = 0);
+		PUT(&j.b, 1610, j.stream[1], process_end, .status = 0);
+		PUT(&j.b, 2000, j.stream[2], process_end, .status = 0);
+		analyse(&j.b);
+		conserved(&j.b, 2000);
+		assert_true(has_state(&j.b, is[i].waits, MODEL_CAUSE_mpi_meeting));
+		/* (rank 1, or 0, waited for nobody in the rounds before) */
+		assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
+		assert_float_equal(on_path(&j.b, "waiting at"), 0, 1e-6);
+		assert_float_equal(unexplained(&j.b), 0, 1e-6);
+		finish(&j.b);
+	}
+}
+
+static void part(struct job *j, uint64_t at, unsigned rank, bool sends, unsigned number,
+	int64_t peer, int64_t tag, enum trace_mpi op)
+{
+	const uint64_t name = TRACE_REQUEST_PART(UINT64_C(70), number);
+	if (sends)
+		PUT(&j->b, at, j->stream[rank], mpi_send, .object = j->world, .site = j->fast,
+			.peer = peer, .tag = tag, .request = name, .op = op);
+	else
+		PUT(&j->b, at, j->stream[rank], mpi_receive, .object = j->world, .site = j->fast,
+			.peer = peer, .tag = tag, .request = name, .op = op);
+}
+
+/* Rank 0 has rank 2 as neighbour, and rank 1 is nobody's: it comes to nothing. */
+static void neighbours_wait_for_neighbours(void **state)
+{
+	static const unsigned pair[] = {0, 2};
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t at = i ? 400 : 100;
+		int64_t peer = pair[!i];
+		part(&j, at, pair[i], true, 1, peer, TRACE_MPI_TAG_OWN,
+			TRACE_MPI_Neighbor_alltoall);
+		part(&j, at, pair[i], false, 2, peer, TRACE_MPI_TAG_OWN,
+			TRACE_MPI_Neighbor_alltoall);
+		PUT(&j.b, at, j.stream[pair[i]], mpi_wait, .op = TRACE_MPI_Neighbor_alltoall,
+			.request = 70, .site = j.fast);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		PUT(&j.b, 410, j.stream[pair[i]], mpi_done, .request = 70, .peer = -1, .tag = -1);
+		PUT(&j.b, 410, j.stream[pair[i]], mpi_return, .op = TRACE_MPI_Neighbor_alltoall,
+			.site = j.fast);
+	}
+	end_at(&j, 600);
+	assert_true(has_state(&j.b, "waiting for a message from rank 2 (MPI_Neighbor_alltoall)",
+		MODEL_CAUSE_mpi_message));
+	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
+	finish(&j.b);
+}
+
+/* Rank 1 holds the lock of rank 2's memory from 100 to 400; rank 0 gets it at 410. */
+static void locks_of_windows(void **state)
+{
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	uint32_t window = object(&j.b, TRACE_OBJECT_communicator, "window 1 of world rank 0", 0);
+	for (unsigned i = 0; i < RANKS; i++)
+		PUT(&j.b, 50, j.stream[i], mpi_comm, .object = window, .rank = i, .size = RANKS);
+	static const struct {
+		unsigned rank;
+		uint64_t from, to;
+		enum trace_mpi op;
+	} is[] = {{1, 100, 101, TRACE_MPI_Win_lock}, {0, 110, 410, TRACE_MPI_Win_lock},
+		{1, 400, 405, TRACE_MPI_Win_unlock}, {0, 450, 460, TRACE_MPI_Win_unlock}};
+	for (size_t i = 0; i < BASE_COUNT(is); i++) {
+		PUT(&j.b, is[i].from, j.stream[is[i].rank], mpi_collective, .object = window,
+			.site = j.fast, .op = is[i].op, .root = 2);
+		PUT(&j.b, is[i].to, j.stream[is[i].rank], mpi_return, .op = is[i].op,
+			.site = j.fast);
+	}
+	end_at(&j, 600);
+	assert_true(
+		has_state(&j.b, "waiting at MPI_Win_lock of window 1 of world rank 0 for rank 1",
+			MODEL_CAUSE_mpi_meeting));
+	assert_float_equal(on_path(&j.b, "communication in window 1"), 10, 1e-6);
+	assert_float_equal(on_path(&j.b, "in MPI_Win_unlock"), 10, 1e-6);
+	finish(&j.b);
+}
+
+/* Rank 0 flushes what it put into rank 2's memory, which goes on when rank 2 comes to MPI at 400. Who
+ * comes early in a long transfer has not held it up. */
+static void targets_that_come_late(void **state)
+{
+	(void)state;
+	for (unsigned early = 0; early < 2; early++) {
+		struct job j;
+		begin_job(&j, RANKS);
+		PUT(&j.b, 100, j.stream[0], mpi_collective, .object = j.world, .site = j.fast,
+			.op = TRACE_MPI_Win_flush, .root = 2);
+		send(&j, early ? 150 : 400, early ? 151 : 401, 2, 1, 7, 4);
+		PUT(&j.b, 410, j.stream[0], mpi_return, .op = TRACE_MPI_Win_flush, .site = j.fast);
+		end_at(&j, 600);
+		assert_float_equal(
+			on_path(&j.b, "communication in MPI_COMM_WORLD"), early ? 0 : 10, 1e-6);
+		assert_float_equal(on_path(&j.b, "in MPI_Win_flush"), early ? 310 : 0, 1e-6);
+		finish(&j.b);
+	}
+}
+
+/* The target, rank 1, posts at 400; the origin, rank 0, has started at 100 without waiting and is held
+ * up where it completes. */
+static void windows_posted_late(void **state)
+{
+	enum { POST = TRACE_MPI_TAG_OWN + 1 };
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	for (unsigned round = 0; round < 2; round++) {
+		uint64_t at = 1000 * round;
+		part(&j, at + 100, 0, false, 1, 1, POST, TRACE_MPI_Win_start);
+		PUT(&j.b, at + 100, j.stream[0], mpi_wait, .op = TRACE_MPI_Win_start, .request = 70,
+			.site = j.fast);
+		PUT(&j.b, at + 101, j.stream[0], mpi_return, .op = TRACE_MPI_Win_start,
+			.site = j.fast);
+		PUT(&j.b, at + 150, j.stream[0], mpi_wait, .op = TRACE_MPI_Win_complete,
+			.request = 70, .site = j.fast);
+		part(&j, at + 400, 1, true, 1, 0, POST, TRACE_MPI_Win_post);
+		PUT(&j.b, at + 410, j.stream[0], mpi_done, .request = 70, .peer = -1, .tag = -1);
+		PUT(&j.b, at + 410, j.stream[0], mpi_return, .op = TRACE_MPI_Win_complete,
+			.site = j.fast);
+	}
+	end_at(&j, 1600);
+	/* (rank 1 waited for nobody before) */
+	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
+	finish(&j.b);
+}
+
+/* Messages of `nr_sizes` sizes that take 300 ns and a quarter of one for each byte, three of each size,
+ * of which one was held up. */
+static struct model_link link_of(unsigned nr_sizes)
+{
+	struct job j;
+	struct model_link link;
+	uint64_t at = 1000;
+	begin_job(&j, 2);
+	for (unsigned i = 0; i < 3 * nr_sizes; i++, at += 100000) {
+		uint64_t n = 4000 * (i % nr_sizes + 1);
+		receive(&j, at, at + 500 + 300 + n / 4 + (i < nr_sizes ? 5000 : 0), 0, 1, 7, 1, 7);
+		send(&j, at + 500, at + 510, 1, 0, 7, n);
+	}
+	PUT(&j.b, at, j.stream[1], process_end, .status = 0);
+	PUT(&j.b, at + 10, j.stream[0], process_end, .status = 0);
+	analyse(&j.b);
+	assert_true(model_link_fit(j.b.model, &link));
+	assert_int_equal(link.nr_messages, 3 * nr_sizes);
+	assert_int_equal(link.nr_sizes, nr_sizes);
+	finish(&j.b);
+	return link;
+}
+
+static void messages_on_their_way(void **state)
+{
+	(void)state;
+	struct model_link link = link_of(5);
+	assert_float_equal(link.latency_ns, 300, 1e-6);
+	assert_float_equal(link.ns_per_byte, 0.25, 1e-9);
+	/* a third of them were held up */
+	assert_float_equal(link.error, 0, 1e-9);
+	link = link_of(1);
+	assert_float_equal(link.latency_ns, 300 + 4000 / 4, 1e-6);
+	assert_float_equal(link.ns_per_byte, 0, 1e-9);
+}
+
+/* Who comes after the message was sent says nothing of how long it took. */
+static void nobody_waited_for_a_message(void **state)
+{
+	(void)state;
+	struct job j;
+	struct model_link link;
+	begin_job(&j, 2);
+	send(&j, 100, 101, 1, 0, 7, 4);
+	receive(&j, 200, 210, 0, 1, 7, 1, 7);
+	PUT(&j.b, 300, j.stream[1], process_end, .status = 0);
+	PUT(&j.b, 310, j.stream[0], process_end, .status = 0);
+	analyse(&j.b);
+	assert_false(model_link_fit(j.b.model, &link));
+	assert_int_equal(link.nr_messages, 0);
+	finish(&j.b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +612,17 @@ int main(void)
 		cmocka_unit_test(collectives),
 		cmocka_unit_test(states_say_for_whom),
 		cmocka_unit_test(waits_for_the_last_request),
+		cmocka_unit_test(looks_that_find_nothing_are_a_wait),
+		cmocka_unit_test(looks_that_were_given_up),
+		cmocka_unit_test(messages_that_were_looked_at),
+		cmocka_unit_test(cancelled),
+		cmocka_unit_test(scan_needs_those_below),
+		cmocka_unit_test(neighbours_wait_for_neighbours),
+		cmocka_unit_test(locks_of_windows),
+		cmocka_unit_test(targets_that_come_late),
+		cmocka_unit_test(windows_posted_late),
+		cmocka_unit_test(messages_on_their_way),
+		cmocka_unit_test(nobody_waited_for_a_message),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,9 +231,8 @@ void mpi_comm_made(struct mpi_comm *parent, uint64_t handle)
 	comm_ask(handle, comm_child(parent, number, (unsigned)first), name);
 }
 
-void mpi_window_made(struct mpi_comm *parent, uint64_t handle)
+static void comm_made_like(struct mpi_comm *parent, uint64_t handle, char name[80])
 {
-	char name[80] = "window ";
 	uint32_t number = ++parent->nr_children;
 	int first = handle ? comm_first_rank(parent->handle) : -1;
 	if (first < 0)
@@ -241,6 +240,18 @@ void mpi_window_made(struct mpi_comm *parent, uint64_t handle)
 	comm_name(name, number, (unsigned)first);
 	comm_add(handle, comm_child(parent, number, (unsigned)first), parent->rank, parent->size,
 		name);
+}
+
+void mpi_window_made(struct mpi_comm *parent, uint64_t handle)
+{
+	char name[80] = "window ";
+	comm_made_like(parent, handle, name);
+}
+
+void mpi_file_made(struct mpi_comm *parent, uint64_t handle)
+{
+	char name[80] = "file ";
+	comm_made_like(parent, handle, name);
 }
 
 #endif

@@ -10,7 +10,7 @@
  * While MPI is at work nothing else is recorded of the thread: it polls sockets and takes locks of
  * its own, thousands of times a wait.
  */
-#include "runtime/mpi/mpi.h"
+#include "runtime/mpi/mpi_call.h"
 
 #ifndef PRELOAD_STATIC
 
@@ -18,14 +18,12 @@
 
 enum {
 	LASTED_TICKS = 50000, /* about 20 us: then a call path is worth its price */
-	REQUESTS_MAX = 256,   /* of one call; those beyond are not told */
-	STATUSES_MAX = 64,    /* of one call, where the program does not want to know */
-	STATUS_BYTES_MAX = 32,
 };
 
 struct mpi_library mpi_library;
-/* A receive from any sender was asked for without waiting: statuses say who it was. */
-static bool mpi_has_wildcards;
+/* A receive from any sender was asked for without waiting, or a request was cancelled: statuses say
+ * who it was, and whether. */
+static bool mpi_needs_statuses, mpi_has_cancelled;
 
 #define MPI(name, class_, comm, peer, count, type, tag, request)                                   \
 	[TRACE_MPI_##name] = {                                                                     \
@@ -34,20 +32,11 @@ const struct mpi_row mpi_rows[TRACE_MPI_NR] = {
 #include "runtime/mpi/mpi.def"
 };
 
-struct mpi_call {
-	const struct mpi_row *row;
-	mpi_function *real;
-	long *a;
-	uint64_t site, begin_tsc;
-	unsigned op;
-	struct mpi_comm *comm;
-};
-
 /* ---- what calls have in common --------------------------------------------------------------- */
 
 /* The library's own doing is not recorded. (A fork's child that comes back here has a place of its
  * own, or none.) */
-static int mpi_pass(const struct mpi_call *c)
+int mpi_pass(const struct mpi_call *c)
 {
 	struct preload_thread *self = preload_own();
 	const long *a = c->a;
@@ -61,7 +50,7 @@ static int mpi_pass(const struct mpi_call *c)
 	return result;
 }
 
-static void mpi_return(const struct mpi_call *c)
+void mpi_return(const struct mpi_call *c)
 {
 	uint64_t tsc = preload_now();
 	struct preload_stack stack;
@@ -82,28 +71,13 @@ static uint64_t mpi_bytes(long count, long type)
 	return (uint64_t)(unsigned)size * (uint64_t)(unsigned)(int)count;
 }
 
-static uint64_t mpi_bytes_of(const struct mpi_call *c)
+uint64_t mpi_bytes_of(const struct mpi_call *c)
 {
 	const struct mpi_row *row = c->row;
 	return row->type == NO ? 0 : mpi_bytes(c->a[row->count], c->a[row->type]);
 }
 
-static int64_t mpi_peer(long peer)
-{
-	return (int)peer == mpi_library.abi.any_source ? -1 : (int)peer;
-}
-
-static int64_t mpi_tag(long tag)
-{
-	return (int)tag == mpi_library.abi.any_tag ? -1 : (int)tag;
-}
-
-static bool mpi_is_nobody(long peer)
-{
-	return (int)peer == mpi_library.abi.proc_null;
-}
-
-static int mpi_status_number(const char *status, unsigned at)
+int mpi_status_number(const char *status, unsigned at)
 {
 	int n;
 	memcpy(&n, status + at, sizeof n);
@@ -118,12 +92,23 @@ static uint64_t mpi_status_bytes(const char *status)
 	return n;
 }
 
-/* status NULL: not known. */
-static void mpi_done(uint64_t tsc, uint64_t request, const char *status)
+static bool mpi_was_cancelled(const char *status)
+{
+	int is = 0;
+	if (PRELOAD_LIKELY(!__atomic_load_n(&mpi_has_cancelled, __ATOMIC_RELAXED)))
+		return false;
+	mpi_library.ask_Test_cancelled((long)status, (long)&is, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+	return is;
+}
+
+void mpi_done(uint64_t tsc, uint64_t request, const char *status)
 {
 	const struct mpi_abi *abi = &mpi_library.abi;
 	if (!status)
 		PRELOAD_RECORD_AT(tsc, mpi_done, request, (uint64_t)-1, (uint64_t)-1, 0);
+	else if (mpi_was_cancelled(status))
+		PRELOAD_RECORD_AT(
+			tsc, mpi_done, request, (uint64_t)TRACE_MPI_CANCELLED, (uint64_t)-1, 0);
 	else
 		PRELOAD_RECORD_AT(tsc, mpi_done, request,
 			(uint64_t)(int64_t)mpi_status_number(status, abi->source_at),
@@ -148,10 +133,6 @@ static int mpi_do_environment(struct mpi_call *c)
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
-
-#define MPI_RECORD_MESSAGE(kind, tsc, c, peer, tag, n, request)                                    \
-	PRELOAD_RECORD_AT(tsc, kind, (c)->comm->object, (c)->site, (uint64_t)mpi_peer(peer),       \
-		(uint64_t)mpi_tag(tag), n, request, (c)->op)
 
 static int mpi_do_send(struct mpi_call *c)
 {
@@ -186,7 +167,7 @@ static int mpi_do_receive(struct mpi_call *c)
 	if (row->request != NO) {
 		int result = mpi_pass(c);
 		if (is_wild)
-			__atomic_store_n(&mpi_has_wildcards, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&mpi_needs_statuses, true, __ATOMIC_RELAXED);
 		if (!result)
 			MPI_RECORD_MESSAGE(mpi_receive, c->begin_tsc, c, peer, tag, n,
 				mpi_handle_at(c->a[row->request], 0));
@@ -205,7 +186,7 @@ static int mpi_do_receive(struct mpi_call *c)
 /* A send and a receive, neither of which waits for the other. */
 static int mpi_do_exchange(struct mpi_call *c)
 {
-	enum { SENT = 1, RECEIVED = 2 }; /* requests: no handle is that */
+	const uint64_t sent = mpi_own_request(1), received = mpi_own_request(2);
 	bool replaces = c->op == TRACE_MPI_Sendrecv_replace;
 	const struct mpi_row *row = c->row;
 	const long *a = c->a;
@@ -217,19 +198,19 @@ static int mpi_do_exchange(struct mpi_call *c)
 		c->a[at] = (long)status;
 	uint64_t n = mpi_bytes_of(c), asked = replaces ? n : mpi_bytes(a[6], a[7]);
 	if (sends)
-		MPI_RECORD_MESSAGE(mpi_send, c->begin_tsc, c, to, a[row->tag], n, SENT);
+		MPI_RECORD_MESSAGE(mpi_send, c->begin_tsc, c, to, a[row->tag], n, sent);
 	if (receives)
-		MPI_RECORD_MESSAGE(mpi_receive, c->begin_tsc, c, from, tag, asked, RECEIVED);
+		MPI_RECORD_MESSAGE(mpi_receive, c->begin_tsc, c, from, tag, asked, received);
 	if (receives)
-		PRELOAD_RECORD_AT(c->begin_tsc, mpi_wait, c->op, RECEIVED, sends, c->site);
+		PRELOAD_RECORD_AT(c->begin_tsc, mpi_wait, c->op, received, sends, c->site);
 	if (sends)
-		PRELOAD_RECORD_AT(c->begin_tsc, mpi_wait, c->op, SENT, 0, c->site);
+		PRELOAD_RECORD_AT(c->begin_tsc, mpi_wait, c->op, sent, 0, c->site);
 	int result = mpi_pass(c);
 	uint64_t tsc = preload_now();
 	if (receives)
-		mpi_done(tsc, RECEIVED, result ? NULL : (const char *)c->a[at]);
+		mpi_done(tsc, received, result ? NULL : (const char *)c->a[at]);
 	if (sends)
-		mpi_done(tsc, SENT, NULL);
+		mpi_done(tsc, sent, NULL);
 	if (sends || receives)
 		mpi_return(c);
 	return result;
@@ -257,15 +238,16 @@ struct mpi_wait_row {
 	int8_t flag, index, status; /* arguments; NO */
 	bool all;                   /* of them, when it has waited or the flag is set */
 };
-static const struct mpi_wait_row mpi_waits[] = {
-	[0] = {false, NO, NO, 1, true}, /* TRACE_MPI_Wait */
-	[TRACE_MPI_Waitall - TRACE_MPI_Wait] = {false, NO, NO, 2, true},
-	[TRACE_MPI_Waitany - TRACE_MPI_Wait] = {false, NO, 2, 3, false},
-	[TRACE_MPI_Waitsome - TRACE_MPI_Wait] = {false, 2, 3, 4, false},
-	[TRACE_MPI_Test - TRACE_MPI_Wait] = {true, 1, NO, 2, true},
-	[TRACE_MPI_Testall - TRACE_MPI_Wait] = {true, 2, NO, 3, true},
-	[TRACE_MPI_Testany - TRACE_MPI_Wait] = {true, 3, 2, 4, false},
-	[TRACE_MPI_Testsome - TRACE_MPI_Wait] = {true, 2, 3, 4, false},
+static const struct mpi_wait_row mpi_waits[TRACE_MPI_NR] = {
+	[TRACE_MPI_Wait] = {false, NO, NO, 1, true},
+	[TRACE_MPI_Waitall] = {false, NO, NO, 2, true},
+	[TRACE_MPI_Waitany] = {false, NO, 2, 3, false},
+	[TRACE_MPI_Waitsome] = {false, 2, 3, 4, false},
+	[TRACE_MPI_Test] = {true, 1, NO, 2, true},
+	[TRACE_MPI_Testall] = {true, 2, NO, 3, true},
+	[TRACE_MPI_Testany] = {true, 3, 2, 4, false},
+	[TRACE_MPI_Testsome] = {true, 2, 3, 4, false},
+	[TRACE_MPI_Request_get_status] = {true, 1, NO, 2, true},
 };
 
 /* Those that the call has completed, by their indices; their number. */
@@ -301,23 +283,45 @@ static void mpi_tell_waits(const struct mpi_call *c, const uint64_t *handle, lon
 	PRELOAD_RECORD_AT(c->begin_tsc, mpi_wait, c->op, last, 0, c->site);
 }
 
+static void mpi_take_handles(const struct mpi_call *c, long nr, uint64_t handle[REQUESTS_MAX])
+{
+	long at = c->a[c->row->request];
+	for (long i = 0; i < nr; i++)
+		handle[i] =
+			mpi_handle_at(c->op == TRACE_MPI_Request_get_status ? (long)&at : at, i);
+}
+
+/* That is one; 0: none is. */
+static uint64_t mpi_first_of(const uint64_t *handle, long nr)
+{
+	for (long i = 0; i < nr; i++)
+		if (handle[i] != mpi_library.abi.request_null)
+			return handle[i];
+	return 0;
+}
+
 static int mpi_do_wait(struct mpi_call *c)
 {
 	const struct mpi_abi *abi = &mpi_library.abi;
-	const struct mpi_wait_row *w = &mpi_waits[c->op - TRACE_MPI_Wait];
+	const struct mpi_wait_row *w = &mpi_waits[c->op];
 	uint64_t handle[REQUESTS_MAX];
 	int index[REQUESTS_MAX];
 	char statuses[STATUSES_MAX * STATUS_BYTES_MAX];
 	long nr = mpi_nr_requests(c);
-	for (long i = 0; i < nr; i++)
-		handle[i] = mpi_handle_at(c->a[c->row->request], i);
+	mpi_take_handles(c, nr, handle);
 	if (!w->tests)
 		mpi_tell_waits(c, handle, nr);
 	if (c->a[w->status] == abi->status_ignore && nr <= STATUSES_MAX &&
-		__atomic_load_n(&mpi_has_wildcards, __ATOMIC_RELAXED))
+		__atomic_load_n(&mpi_needs_statuses, __ATOMIC_RELAXED))
 		c->a[w->status] = (long)statuses;
 	int result = mpi_pass(c);
 	long nr_done = result ? 0 : mpi_completed(c, w, nr, index);
+	if (w->tests && !*(const int *)c->a[w->flag]) {
+		mpi_poll_failed(c, mpi_first_of(handle, nr));
+		return result;
+	}
+	if (w->tests)
+		mpi_poll_found(c);
 	uint64_t tsc = preload_now();
 	bool knows = c->a[w->status] != abi->status_ignore;
 	for (long i = 0; i < nr_done; i++) {
@@ -329,6 +333,14 @@ static int mpi_do_wait(struct mpi_call *c)
 	if (!w->tests || nr_done)
 		mpi_return(c);
 	return result;
+}
+
+/* What was asked for may never come; the request is complete all the same. */
+static int mpi_do_cancel(struct mpi_call *c)
+{
+	__atomic_store_n(&mpi_needs_statuses, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&mpi_has_cancelled, true, __ATOMIC_RELAXED);
+	return mpi_pass(c);
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */
@@ -371,12 +383,16 @@ static int mpi_do_window(struct mpi_call *c)
 {
 	return mpi_do_made(c, mpi_window_made);
 }
+static int mpi_do_file(struct mpi_call *c)
+{
+	return mpi_do_made(c, mpi_file_made);
+}
 
-/* (Of windows all ranks meet once more; communicators are only marked.) */
+/* (Of windows and files all ranks meet once more; communicators are only marked.) */
 static int mpi_do_unmake(struct mpi_call *c)
 {
 	uint64_t handle = mpi_handle_at(c->a[0], 0);
-	const struct mpi_comm *window = c->op == TRACE_MPI_Win_free ? mpi_comm_of(handle) : NULL;
+	const struct mpi_comm *window = c->op == TRACE_MPI_Comm_free ? NULL : mpi_comm_of(handle);
 	if (window)
 		PRELOAD_RECORD_AT(c->begin_tsc, mpi_collective, window->object, c->site, c->op,
 			(uint64_t)-1, 0, 0);
@@ -407,9 +423,17 @@ static int mpi_enter(unsigned op, bool profiled, long *a, uintptr_t caller)
 		[MPI_CLASS_exchange] = mpi_do_exchange,
 		[MPI_CLASS_start] = mpi_do_start,
 		[MPI_CLASS_wait] = mpi_do_wait,
+		[MPI_CLASS_cancel] = mpi_do_cancel,
+		[MPI_CLASS_probe] = mpi_do_probe,
+		[MPI_CLASS_matched] = mpi_do_matched,
 		[MPI_CLASS_collective] = mpi_do_collective,
+		[MPI_CLASS_neighbor] = mpi_do_neighbor,
 		[MPI_CLASS_make] = mpi_do_make,
 		[MPI_CLASS_window] = mpi_do_window,
+		[MPI_CLASS_expose] = mpi_do_expose,
+		[MPI_CLASS_access] = mpi_do_access,
+		[MPI_CLASS_epoch] = mpi_do_epoch,
+		[MPI_CLASS_file] = mpi_do_file,
 		[MPI_CLASS_unmake] = mpi_do_unmake,
 	};
 	const struct mpi_row *row = &mpi_rows[op];

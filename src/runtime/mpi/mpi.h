@@ -20,7 +20,8 @@ struct mpi_abi {
 	uint8_t status_bytes, source_at, tag_at, bytes_at; /* of a status */
 	uint8_t status_count_is_wide;                      /* bytes_at: 8 bytes, else 4 */
 	int8_t any_source, any_tag, proc_null;
-	uint8_t status_ignore; /* address */
+	uint8_t status_ignore;           /* address */
+	uint8_t cart, graph, dist_graph; /* kinds of topologies */
 	uint64_t world, comm_null, request_null, datatype_null;
 };
 
@@ -33,9 +34,17 @@ enum mpi_class {
 	MPI_CLASS_exchange,
 	MPI_CLASS_start,
 	MPI_CLASS_wait,
+	MPI_CLASS_cancel,
+	MPI_CLASS_probe,
+	MPI_CLASS_matched,
 	MPI_CLASS_collective,
+	MPI_CLASS_neighbor,
 	MPI_CLASS_make,
 	MPI_CLASS_window,
+	MPI_CLASS_expose,
+	MPI_CLASS_access,
+	MPI_CLASS_epoch,
+	MPI_CLASS_file,
 	MPI_CLASS_unmake,
 	MPI_CLASS_NR
 };
@@ -53,6 +62,16 @@ struct mpi_row {
 	X(Comm_group)                                                                              \
 	X(Group_translate_ranks)                                                                   \
 	X(Group_free)                                                                              \
+	X(Group_size)                                                                              \
+	X(Win_get_group)                                                                           \
+	X(Topo_test)                                                                               \
+	X(Cartdim_get)                                                                             \
+	X(Cart_shift)                                                                              \
+	X(Graph_neighbors_count)                                                                   \
+	X(Graph_neighbors)                                                                         \
+	X(Dist_graph_neighbors_count)                                                              \
+	X(Dist_graph_neighbors)                                                                    \
+	X(Test_cancelled)                                                                          \
 	X(Type_size)                                                                               \
 	X(Comm_test_inter)
 
@@ -91,6 +110,7 @@ struct mpi_comm *mpi_comm_of(uint64_t handle);
 void mpi_comm_made(struct mpi_comm *parent, uint64_t handle);
 /* A window of all ranks of `parent`, which is told as a communicator. */
 void mpi_window_made(struct mpi_comm *parent, uint64_t handle);
+void mpi_file_made(struct mpi_comm *parent, uint64_t handle);
 void mpi_comm_freed(uint64_t handle);
 
 /* A handle as an argument, or in memory. */

@@ -35,20 +35,23 @@ void model_free_mpi(struct model *m)
 		base_free(x->thread[i].awaited);
 		base_free(x->thread[i].needed);
 	}
-	struct base_map *maps[] = {&x->ranks, &x->members, &x->pairs, &x->channels, &x->requests,
-		&x->meetings, &x->sent, &x->asked, &x->gone, &x->eager, &x->queues, &x->present,
+	for (size_t i = 0; i < x->nr_meetings; i++)
+		base_free(x->meeting[i].come);
+	struct base_map *maps[] = {&x->message.bytes, &x->message.probed, &x->ranks, &x->members,
+		&x->pairs, &x->channels, &x->requests, &x->meetings, &x->message.sent,
+		&x->message.asked, &x->message.gone, &x->eager, &x->queues, &x->present,
 		&x->endings};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	void *owned[] = {x->member, x->pair, x->channel, x->request, x->meeting, x->thread,
-		x->ending, x->world, x};
+		x->ending, x->world, x->passive.call, x};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	m->known.mpi = NULL;
 }
 
 /* Of a thread that calls MPI; NULL: no memory. */
-static struct mpi_thread *mpi_thread_of(struct model *m, const struct thread *t)
+struct mpi_thread *model_mpi_thread_of(struct model *m, const struct thread *t)
 {
 	struct model_mpi *x = mpi_of(m);
 	size_t need = (size_t)t->stream + 1;
@@ -59,7 +62,7 @@ static struct mpi_thread *mpi_thread_of(struct model *m, const struct thread *t)
 	return &x->thread[t->stream];
 }
 
-static struct mpi_member *mpi_member_of(struct model *m, const struct thread *t, uint32_t object)
+struct mpi_member *model_mpi_member_of(struct model *m, const struct thread *t, uint32_t object)
 {
 	struct model_mpi *x = mpi_of(m);
 	uint64_t i;
@@ -108,7 +111,7 @@ static uint32_t mpi_channel_of(
 	return (uint32_t)i;
 }
 
-static uint32_t mpi_make_queue(struct model *m, uint32_t object)
+uint32_t model_mpi_make_queue(struct model *m, uint32_t object)
 {
 	return model_make_queue(
 		m, 0, object, TRACE_OBJECT_communicator, model_class_of(m, object, 0), GRAPH_FIFO);
@@ -118,7 +121,7 @@ static uint32_t mpi_messages(struct model *m, const struct mpi_channel *c)
 {
 	struct mpi_pair *p = &m->known.mpi->pair[c->pair];
 	if (p->messages == NONE)
-		p->messages = mpi_make_queue(m, c->object);
+		p->messages = model_mpi_make_queue(m, c->object);
 	return p->messages;
 }
 
@@ -126,7 +129,7 @@ static uint32_t mpi_receivers(struct model *m, const struct mpi_channel *c)
 {
 	struct mpi_pair *p = &m->known.mpi->pair[c->pair];
 	if (p->receivers == NONE)
-		p->receivers = mpi_make_queue(m, c->object);
+		p->receivers = model_mpi_make_queue(m, c->object);
 	return p->receivers;
 }
 
@@ -150,13 +153,39 @@ static uint32_t mpi_state(
 		k->site, (peer <= MPI_DETAIL_RANK_MAX ? peer : 0) << MPI_DETAIL_OP_BITS | k->op);
 }
 
+static bool mpi_is_of_messages(uint32_t op)
+{
+	return (op >= TRACE_MPI_Send && op <= TRACE_MPI_Testsome) ||
+	       (op >= TRACE_MPI_Probe && op <= TRACE_MPI_Cancel) ||
+	       (op >= TRACE_MPI_Neighbor_allgather && op <= TRACE_MPI_Ineighbor_alltoallw);
+}
+
+/* It only looks; it was told because it found nothing, and was called again and again. */
+static bool mpi_polls(uint64_t op)
+{
+	return (op >= TRACE_MPI_Test && op <= TRACE_MPI_Testsome) || op == TRACE_MPI_Iprobe ||
+	       op == TRACE_MPI_Improbe || op == TRACE_MPI_Request_get_status ||
+	       op == TRACE_MPI_Win_test;
+}
+
+/* It looks at a message, which stays; or it has it kept for one receive. */
+static bool mpi_probes(uint64_t op)
+{
+	return op >= TRACE_MPI_Probe && op <= TRACE_MPI_Improbe;
+}
+
+static bool mpi_keeps(uint64_t op)
+{
+	return op == TRACE_MPI_Mprobe || op == TRACE_MPI_Improbe;
+}
+
 static enum model_cause mpi_wait_cause(uint32_t op, uint32_t peer, bool sends)
 {
 	if (op <= TRACE_MPI_Init_thread)
 		return MODEL_CAUSE_mpi_start;
 	if (op == TRACE_MPI_Abort || (op == TRACE_MPI_Finalize && !peer))
 		return MODEL_CAUSE_mpi_end;
-	if (op < TRACE_MPI_Send || op > TRACE_MPI_Testsome)
+	if (!mpi_is_of_messages(op))
 		return MODEL_CAUSE_mpi_meeting;
 	if (!peer)
 		return MODEL_CAUSE_mpi_messages;
@@ -196,22 +225,23 @@ static bool mpi_is_ready(struct model *m, const struct thread *t, const struct m
 	if (!q->is_active)
 		return true;
 	if (q->kind == MPI_REQUEST_meeting) {
-		const struct mpi_meeting *g = &x->meeting[q->meeting];
-		if (q->is_last || g->complete)
+		if (model_mpi_has_met(m, q))
 			return true;
-		*ret = (struct mpi_needed){.queue = g->queue};
+		*ret = (struct mpi_needed){.queue = x->meeting[q->meeting].queue};
 		return false;
 	}
 	if (q->is_wild)
 		return false;
 	const struct mpi_channel *c = &x->channel[q->channel];
 	if (q->kind == MPI_REQUEST_receive) {
-		if (base_map_get(&x->sent, q->channel, q->number, &unused))
+		if (base_map_get(&x->message.sent, q->channel, q->number, &unused) ||
+			base_map_get(&x->message.probed, q->channel, q->number, &unused))
 			return true;
 		*ret = (struct mpi_needed){.queue = mpi_messages(m, c), .peer = c->source + 1};
 		return false;
 	}
-	if (mpi_is_eager(m, t, q) || base_map_get(&x->asked, q->channel, q->number, &unused))
+	if (mpi_is_eager(m, t, q) ||
+		base_map_get(&x->message.asked, q->channel, q->number, &unused))
 		return true;
 	*ret = (struct mpi_needed){
 		.queue = mpi_receivers(m, c), .peer = c->destination + 1, .sends = true};
@@ -225,7 +255,7 @@ static bool mpi_was_recorded(const struct model *m, uint32_t object, uint32_t ra
 	return base_map_get(&m->known.mpi->present, object, rank, &process);
 }
 
-static void mpi_need(struct model *m, struct mpi_thread *k, struct mpi_needed what)
+void model_mpi_need(struct model *m, struct mpi_thread *k, struct mpi_needed what)
 {
 	/* (a request that is used again completes for nobody) */
 	if (k &&
@@ -235,9 +265,10 @@ static void mpi_need(struct model *m, struct mpi_thread *k, struct mpi_needed wh
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-static void mpi_begin(
-	struct mpi_thread *k, uint64_t time_ns, uint32_t object, uint32_t site, uint64_t op)
+void model_mpi_begin(struct model *m, struct thread *t, struct mpi_thread *k, uint64_t time_ns,
+	uint32_t object, uint32_t site, uint64_t op)
 {
+	model_mpi_target_enters(m, t, time_ns);
 	k->is_in_call = true;
 	k->waits = k->lacks = false;
 	k->begin_ns = time_ns;
@@ -249,7 +280,7 @@ static void mpi_begin(
 }
 
 /* From now it waits for that, or is at work in MPI. */
-static void mpi_call_begins(struct model *m, struct thread *t, struct mpi_thread *k,
+void model_mpi_call_begins(struct model *m, struct thread *t, struct mpi_thread *k,
 	uint64_t time_ns, bool waits, const struct mpi_needed *what)
 {
 	k->waits = waits;
@@ -262,12 +293,12 @@ static void mpi_call_begins(struct model *m, struct thread *t, struct mpi_thread
 		model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, what->queue, 1, k->state, 0);
 }
 
-static void mpi_own_call_begins(
+void model_mpi_own_call_begins(
 	struct model *m, struct thread *t, struct mpi_thread *k, uint64_t time_ns)
 {
 	struct mpi_needed what;
 	bool ready = mpi_is_ready(m, t, &k->own, &what);
-	mpi_call_begins(m, t, k, time_ns, !ready, &what);
+	model_mpi_call_begins(m, t, k, time_ns, !ready, &what);
 }
 
 static void mpi_count_wait(struct model_mpi *x, const struct mpi_needed *last, uint64_t waited_ns)
@@ -279,12 +310,19 @@ static void mpi_count_wait(struct model_mpi *x, const struct mpi_needed *last, u
 	*(last->sends ? &traffic->late_receivers_ns : &traffic->late_senders_ns) += waited_ns;
 }
 
+/* (Where one call of another rank both sends and asks, it is the message that matters.) */
+static bool mpi_is_later(const struct mpi_needed *a, const struct mpi_needed *b)
+{
+	return a->available_ns != b->available_ns ? a->available_ns > b->available_ns
+						  : b->sends && !a->sends;
+}
+
 /* What it has got; the last to come is what it waited for. */
 static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, uint64_t time_ns)
 {
 	const struct mpi_needed *last = NULL;
 	for (size_t i = 0; i < k->nr_needed; i++)
-		if (!last || k->needed[i].available_ns > last->available_ns)
+		if (!last || mpi_is_later(&k->needed[i], last))
 			last = &k->needed[i];
 	bool waited = k->waits && last && last->available_ns > k->begin_ns;
 	bool unseen = k->waits && !last && k->lacks;
@@ -295,6 +333,8 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 		model_rename(m, t, time_ns, named);
 	if (waited)
 		mpi_count_wait(m->known.mpi, last, last->available_ns - k->begin_ns);
+	if (waited && last->pair && !last->sends && k->nr_needed == 1)
+		model_mpi_note_delay(m, last->nr_bytes, time_ns - last->available_ns);
 	if (mpi_is_environment(k)) /* who had the processor before was not what it slept for */
 		t->cpu.processor_queue = NONE;
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
@@ -355,7 +395,7 @@ void model_rule_mpi_comm(struct model *m, struct thread *t, const struct trace_r
 
 /* ---- sends and receives ---------------------------------------------------------------------- */
 
-static void mpi_put(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue,
+void model_mpi_put(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue,
 	uint64_t key, int64_t n)
 {
 	m->item_key = key;
@@ -372,10 +412,18 @@ static void mpi_send(struct model *m, struct thread *t, struct mpi_request *q, u
 	struct mpi_channel *c = &x->channel[q->channel];
 	q->number = ++c->nr_sent;
 	q->is_active = true;
-	x->pair[c->pair].traffic.nr_messages++;
+	x->pair[c->pair].traffic.nr_messages += mpi_is_of_messages(q->op);
 	x->pair[c->pair].traffic.nr_bytes += q->n;
-	mpi_put(m, t, time_ns, mpi_messages(m, c), mpi_key(c, q->number), 1);
-	model_put(m, &x->sent, q->channel, q->number, time_ns);
+	model_mpi_put(m, t, time_ns, mpi_messages(m, c), mpi_key(c, q->number), 1);
+	model_put(m, &x->message.sent, q->channel, q->number, time_ns);
+	model_put(m, &x->message.bytes, q->channel, q->number, q->n);
+}
+
+/* The next that is received. (What was kept for one receive is no other's.) */
+static void mpi_number(struct mpi_channel *c, struct mpi_request *q)
+{
+	q->number = ++c->nr_asked;
+	c->nr_kept -= c->nr_kept && (q->op == TRACE_MPI_Mrecv || q->op == TRACE_MPI_Imrecv);
 }
 
 static void mpi_ask(struct model *m, struct thread *t, struct mpi_request *q, uint64_t time_ns)
@@ -391,44 +439,26 @@ static void mpi_ask(struct model *m, struct thread *t, struct mpi_request *q, ui
 		return;
 	}
 	struct mpi_channel *c = &x->channel[q->channel];
-	q->number = ++c->nr_asked;
-	if (base_map_remove(&x->gone, q->channel, q->number))
+	if (mpi_probes(q->op)) {
+		q->number = c->nr_asked + c->nr_kept + 1;
 		return;
-	mpi_put(m, t, time_ns, mpi_receivers(m, c), mpi_key(c, q->number), 1);
-	model_put(m, &x->asked, q->channel, q->number, time_ns);
+	}
+	mpi_number(c, q);
+	if (base_map_remove(&x->message.gone, q->channel, q->number))
+		return;
+	model_mpi_put(m, t, time_ns, mpi_receivers(m, c), mpi_key(c, q->number), 1);
+	model_put(m, &x->message.asked, q->channel, q->number, time_ns);
 }
 
 static bool mpi_is_template(uint64_t op)
 {
 	return op == TRACE_MPI_Send_init || op == TRACE_MPI_Ssend_init ||
 	       op == TRACE_MPI_Rsend_init || op == TRACE_MPI_Bsend_init ||
-	       op == TRACE_MPI_Recv_init;
+	       op == TRACE_MPI_Recv_init || op == TRACE_MPI_Win_complete;
 }
 
 static void mpi_complete(struct model *m, struct thread *t, struct mpi_thread *k,
 	struct mpi_request *q, const struct trace_mpi_done *d);
-
-/* Under that name in its process. Of one that has that name still nobody waited: it was complete
- * when its call returned. */
-static struct mpi_request *mpi_request_new(
-	struct model *m, struct thread *t, uint64_t name, const struct mpi_request *q)
-{
-	static const struct trace_mpi_done early = {.peer = -1, .tag = -1};
-	struct model_mpi *x = m->known.mpi;
-	uint64_t i;
-	if (base_map_get(&x->requests, t->process, name, &i)) {
-		if (x->request[i].is_active && x->request[i].kind == MPI_REQUEST_send)
-			mpi_complete(m, t, NULL, &x->request[i], &early);
-	} else {
-		if (!model_grow(m, &x->request, &x->request_capacity, x->nr_requests + 1,
-			    sizeof *x->request))
-			return NULL;
-		i = x->nr_requests++;
-		model_put(m, &x->requests, t->process, name, i);
-	}
-	x->request[i] = *q;
-	return &x->request[i];
-}
 
 static struct mpi_request *mpi_request_of(struct model *m, const struct thread *t, uint64_t name)
 {
@@ -438,12 +468,76 @@ static struct mpi_request *mpi_request_of(struct model *m, const struct thread *
 		       : NULL;
 }
 
+/* The request of that name (part 0), or one of its parts; NULL: there is no such. */
+static struct mpi_request *mpi_part_of(
+	struct model *m, const struct thread *t, uint64_t name, uint32_t part)
+{
+	return mpi_request_of(m, t, TRACE_REQUEST_PART(name, part));
+}
+
+static uint32_t mpi_nr_parts(struct model *m, const struct thread *t, uint64_t name)
+{
+	const struct mpi_request *q = mpi_request_of(m, t, name);
+	return q ? q->nr_parts : 0;
+}
+
+/* Its place, a new one if there is none (*ret_is_new); NULL: no memory. */
+static struct mpi_request *mpi_request_at(
+	struct model *m, const struct thread *t, uint64_t name, bool *ret_is_new)
+{
+	struct model_mpi *x = m->known.mpi;
+	uint64_t i;
+	*ret_is_new = !base_map_get(&x->requests, t->process, name, &i);
+	if (*ret_is_new) {
+		if (!model_grow(m, &x->request, &x->request_capacity, x->nr_requests + 1,
+			    sizeof *x->request))
+			return NULL;
+		i = x->nr_requests++;
+		model_put(m, &x->requests, t->process, name, i);
+	}
+	return &x->request[i];
+}
+
+/* What it is a part of knows how many it has. False: no memory. */
+static bool mpi_note_part(struct model *m, struct thread *t, uint64_t name)
+{
+	const uint64_t part = name >> TRACE_REQUEST_PART_SHIFT;
+	if (!part)
+		return true;
+	name -= TRACE_REQUEST_PART(0, part);
+	bool is_new;
+	struct mpi_request *q = mpi_request_at(m, t, name, &is_new);
+	if (q)
+		*q = (struct mpi_request){.nr_parts = (uint32_t)part};
+	return q != NULL;
+}
+
+/* Under that name in its process. Of one that has that name still nobody waited: it was complete
+ * when its call returned. */
+struct mpi_request *model_mpi_request_new(
+	struct model *m, struct thread *t, uint64_t name, const struct mpi_request *q)
+{
+	static const struct trace_mpi_done early = {.peer = -1, .tag = -1};
+	bool is_new;
+	if (!mpi_note_part(m, t, name))
+		return NULL;
+	struct mpi_request *at = mpi_request_at(m, t, name, &is_new);
+	if (!at)
+		return NULL;
+	if (!is_new && at->is_active && at->kind == MPI_REQUEST_send)
+		mpi_complete(m, t, NULL, at, &early);
+	*at = *q;
+	return at;
+}
+
 static void mpi_message(struct model *m, struct thread *t, uint64_t time_ns,
 	const struct trace_mpi_send *s, enum mpi_request_kind kind)
 {
-	const struct mpi_member *member = mpi_member_of(m, t, s->object);
-	struct mpi_thread *k = mpi_thread_of(m, t);
+	const struct mpi_member *member = model_mpi_member_of(m, t, s->object);
+	struct mpi_thread *k = model_mpi_thread_of(m, t);
 	bool sends = kind == MPI_REQUEST_send;
+	/* (a look that finds something, after some that did not) */
+	bool goes_on = k && k->is_in_call && mpi_polls(k->op) && mpi_polls(s->op);
 	if (!member || !k || (sends && s->peer < 0))
 		return;
 	struct mpi_request asked = {.kind = kind,
@@ -456,9 +550,9 @@ static void mpi_message(struct model *m, struct thread *t, uint64_t time_ns,
 		.n = s->n};
 	struct mpi_request *q = &k->own;
 	if (s->request)
-		q = mpi_request_new(m, t, s->request, &asked);
-	else
-		mpi_begin(k, time_ns, s->object, s->site, s->op);
+		q = model_mpi_request_new(m, t, s->request, &asked);
+	else if (!goes_on)
+		model_mpi_begin(m, t, k, time_ns, s->object, s->site, s->op);
 	if (!q)
 		return;
 	*q = asked;
@@ -468,8 +562,8 @@ static void mpi_message(struct model *m, struct thread *t, uint64_t time_ns,
 		mpi_send(m, t, q, time_ns);
 	else
 		mpi_ask(m, t, q, time_ns);
-	if (!s->request)
-		mpi_own_call_begins(m, t, k, time_ns);
+	if (!s->request && !goes_on)
+		model_mpi_own_call_begins(m, t, k, time_ns);
 }
 
 void model_rule_mpi_send(struct model *m, struct thread *t, const struct trace_record *r)
@@ -487,169 +581,98 @@ void model_rule_mpi_receive(struct model *m, struct thread *t, const struct trac
 
 void model_rule_mpi_start(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	struct mpi_request *q = mpi_request_of(m, t, r->u.mpi_start.request);
-	if (!q || q->is_active)
-		return;
-	if (q->kind == MPI_REQUEST_send)
-		mpi_send(m, t, q, r->time_ns);
-	else if (q->kind == MPI_REQUEST_receive)
-		mpi_ask(m, t, q, r->time_ns);
-}
-
-/* ---- collective operations ------------------------------------------------------------------- */
-
-static enum mpi_needs mpi_needs_of(uint64_t op)
-{
-	static const uint8_t needs[TRACE_MPI_NR] = {
-		[TRACE_MPI_Bcast] = MPI_NEEDS_rest,
-		[TRACE_MPI_Ibcast] = MPI_NEEDS_rest,
-		[TRACE_MPI_Scatter] = MPI_NEEDS_rest,
-		[TRACE_MPI_Scatterv] = MPI_NEEDS_rest,
-		[TRACE_MPI_Iscatter] = MPI_NEEDS_rest,
-		[TRACE_MPI_Reduce] = MPI_NEEDS_root,
-		[TRACE_MPI_Ireduce] = MPI_NEEDS_root,
-		[TRACE_MPI_Gather] = MPI_NEEDS_root,
-		[TRACE_MPI_Gatherv] = MPI_NEEDS_root,
-		[TRACE_MPI_Igather] = MPI_NEEDS_root,
-		[TRACE_MPI_Scan] = MPI_NEEDS_lower,
-		[TRACE_MPI_Exscan] = MPI_NEEDS_lower,
-	};
-	return op < TRACE_MPI_NR ? (enum mpi_needs)needs[op] : MPI_NEEDS_all;
-}
-
-static uint32_t mpi_meeting_of(struct model *m, uint32_t object, uint64_t number, uint32_t size)
-{
-	struct model_mpi *x = m->known.mpi;
-	uint64_t i, queue;
-	if (base_map_get(&x->meetings, object, number, &i))
-		return (uint32_t)i;
-	if (!base_map_get(&x->queues, object, 0, &queue)) {
-		queue = mpi_make_queue(m, object);
-		model_put(m, &x->queues, object, 0, queue);
+	const uint64_t name = r->u.mpi_start.request;
+	const uint32_t nr_parts = mpi_nr_parts(m, t, name);
+	for (uint32_t i = 0; i <= nr_parts; i++) {
+		struct mpi_request *q = mpi_part_of(m, t, name, i);
+		if (!q || q->is_active)
+			continue;
+		if (q->kind == MPI_REQUEST_send)
+			mpi_send(m, t, q, r->time_ns);
+		else if (q->kind == MPI_REQUEST_receive)
+			mpi_ask(m, t, q, r->time_ns);
 	}
-	if (x->free_meeting) {
-		i = x->free_meeting - 1;
-		x->free_meeting = x->meeting[i].size;
-	} else if (model_grow(m, &x->meeting, &x->meeting_capacity, x->nr_meetings + 1,
-			   sizeof *x->meeting)) {
-		i = x->nr_meetings++;
-	} else {
-		return NONE;
-	}
-	x->meeting[i] =
-		(struct mpi_meeting){.number = number, .size = size, .queue = (uint32_t)queue};
-	model_put(m, &x->meetings, object, number, i);
-	return (uint32_t)i;
-}
-
-/* One of those that the others, or the root, wait for. */
-static bool mpi_is_awaited(enum mpi_needs needs, bool is_root)
-{
-	return needs == MPI_NEEDS_all || (needs == MPI_NEEDS_rest && is_root) ||
-	       (needs == MPI_NEEDS_root && !is_root);
-}
-
-static bool mpi_awaits(enum mpi_needs needs, bool is_root)
-{
-	return needs == MPI_NEEDS_all || (needs == MPI_NEEDS_rest && !is_root) ||
-	       (needs == MPI_NEEDS_root && is_root);
-}
-
-static void mpi_meet(struct model *m, struct thread *t, uint64_t time_ns, struct mpi_request *q)
-{
-	struct mpi_meeting *g = &m->known.mpi->meeting[q->meeting];
-	enum mpi_needs needs = mpi_needs_of(q->op);
-	bool is_root = q->peer == (int64_t)q->rank;
-	uint32_t nr_awaited = needs == MPI_NEEDS_all    ? g->size
-			      : needs == MPI_NEEDS_root ? g->size - 1
-							: 1;
-	uint32_t nr_takers = needs == MPI_NEEDS_root ? 1 : g->size - 1;
-	q->is_active = true;
-	q->is_last = !mpi_awaits(needs, is_root);
-	if (!mpi_is_awaited(needs, is_root) || ++g->arrived < nr_awaited)
-		return;
-	g->complete = true;
-	g->complete_ns = time_ns;
-	g->last = q->rank;
-	q->is_last = true;
-	if (nr_takers)
-		mpi_put(m, t, time_ns, g->queue, g->number, nr_takers);
-}
-
-/* Everybody has left: its place may be another's. */
-static void mpi_leave_meeting(struct model *m, const struct mpi_request *q)
-{
-	struct model_mpi *x = m->known.mpi;
-	struct mpi_meeting *g = &x->meeting[q->meeting];
-	if (++g->left < g->size)
-		return;
-	base_map_remove(&x->meetings, q->object, g->number);
-	g->size = x->free_meeting;
-	x->free_meeting = q->meeting + 1;
-}
-
-void model_rule_mpi_collective(struct model *m, struct thread *t, const struct trace_record *r)
-{
-	const struct trace_mpi_collective *c = &r->u.mpi_collective;
-	struct mpi_member *member = mpi_member_of(m, t, c->object);
-	struct mpi_thread *k = mpi_thread_of(m, t);
-	if (!member || !k)
-		return;
-	struct mpi_request asked = {.kind = MPI_REQUEST_meeting,
-		.object = c->object,
-		.site = c->site,
-		.op = (uint32_t)c->op,
-		.rank = member->rank,
-		.peer = c->root,
-		.n = c->n};
-	asked.meeting = mpi_meeting_of(m, c->object, ++member->nr_meetings, member->size);
-	struct mpi_request *q = &k->own;
-	if (asked.meeting == NONE)
-		return;
-	if (c->request)
-		q = mpi_request_new(m, t, c->request, &asked);
-	else
-		mpi_begin(k, r->time_ns, c->object, c->site, c->op);
-	if (!q)
-		return;
-	*q = asked;
-	mpi_meet(m, t, r->time_ns, q);
-	if (!c->request)
-		mpi_own_call_begins(m, t, k, r->time_ns);
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
+/* Nothing is received: what was asked for later gets what it would have got. */
+static void mpi_cancelled(struct model *m, const struct mpi_request *q)
+{
+	struct model_mpi *x = m->known.mpi;
+	uint64_t asked_ns;
+	if (q->is_wild)
+		return;
+	struct mpi_channel *c = &x->channel[q->channel];
+	for (size_t i = 0; i < x->nr_requests; i++) {
+		struct mpi_request *later = &x->request[i];
+		if (later->is_active && later->kind == MPI_REQUEST_receive && !later->is_wild &&
+			later->channel == q->channel && later->number > q->number)
+			later->number--;
+	}
+	for (uint32_t n = q->number; n < c->nr_asked; n++)
+		if (base_map_get(&x->message.asked, q->channel, n + 1, &asked_ns))
+			model_put(m, &x->message.asked, q->channel, n, asked_ns);
+	base_map_remove(&x->message.asked, q->channel, c->nr_asked);
+	c->nr_asked--;
+}
+
+/* Which message a receive, or a look, from anybody has met. */
+static bool mpi_find_channel(struct model *m, struct mpi_request *q, const struct trace_mpi_done *d)
+{
+	struct model_mpi *x = m->known.mpi;
+	if (d->peer < 0 || d->tag < 0)
+		return false;
+	q->channel = mpi_channel_of(m, q->object, (uint32_t)d->peer, q->rank, (uint32_t)d->tag);
+	if (q->channel == NONE)
+		return false;
+	struct mpi_channel *c = &x->channel[q->channel];
+	if (mpi_probes(q->op)) {
+		q->number = c->nr_asked + c->nr_kept + 1;
+		return true;
+	}
+	mpi_number(c, q);
+	base_map_remove(&x->message.gone, q->channel, q->number);
+	return true;
+}
+
+/* A message that was looked at is taken then: who receives it later does not wait for it. */
 static void mpi_received(struct model *m, struct mpi_thread *k, struct mpi_request *q,
 	const struct trace_mpi_done *d)
 {
 	struct model_mpi *x = m->known.mpi;
-	uint64_t sent_ns;
-	if (q->is_wild) {
-		if (d->peer < 0 || d->tag < 0)
-			return;
-		q->channel =
-			mpi_channel_of(m, q->object, (uint32_t)d->peer, q->rank, (uint32_t)d->tag);
-		if (q->channel == NONE)
-			return;
-		q->number = ++x->channel[q->channel].nr_asked;
-		base_map_remove(&x->gone, q->channel, q->number);
-	}
-	struct mpi_channel *c = &x->channel[q->channel];
-	if (k)
-		k->lacks |= !mpi_was_recorded(m, c->object, c->source);
-	if (!base_map_get(&x->sent, q->channel, q->number, &sent_ns)) {
-		/* cancelled: the next message is for the next receive */
-		c->nr_asked -= c->nr_asked == q->number;
+	uint64_t sent_ns, nr_bytes = 0;
+	if (d->peer == TRACE_MPI_CANCELLED) {
+		mpi_cancelled(m, q);
 		return;
 	}
-	base_map_remove(&x->sent, q->channel, q->number);
-	mpi_need(m, k,
+	if (q->is_wild && !mpi_find_channel(m, q, d))
+		return;
+	struct mpi_channel *c = &x->channel[q->channel];
+	bool looks = mpi_probes(q->op);
+	if (k)
+		k->lacks |= !mpi_was_recorded(m, c->object, c->source);
+	c->nr_kept += mpi_keeps(q->op);
+	if (looks ? base_map_get(&x->message.probed, q->channel, q->number, &sent_ns)
+		  : base_map_remove(&x->message.probed, q->channel, q->number))
+		return;
+	if (!base_map_get(&x->message.sent, q->channel, q->number, &sent_ns)) {
+		/* of a sender that was not recorded; or cancelled, which nobody said */
+		c->nr_asked -= c->nr_asked == q->number && c->tag < TRACE_MPI_TAG_OWN;
+		return;
+	}
+	if (looks)
+		model_put(m, &x->message.probed, q->channel, q->number, sent_ns);
+	base_map_remove(&x->message.sent, q->channel, q->number);
+	if (base_map_get(&x->message.bytes, q->channel, q->number, &nr_bytes))
+		base_map_remove(&x->message.bytes, q->channel, q->number);
+	model_mpi_need(m, k,
 		(struct mpi_needed){.queue = mpi_messages(m, c),
 			.key = mpi_key(c, q->number),
 			.available_ns = sent_ns,
 			.peer = c->source + 1,
-			.pair = c->pair + 1});
+			.pair = c->pair + 1,
+			.nr_bytes = nr_bytes});
 }
 
 /* Is complete: its receiver was there, or it needed none. */
@@ -661,10 +684,10 @@ static void mpi_was_sent(
 	uint64_t asked_ns, most = 0;
 	if (k)
 		k->lacks |= !mpi_was_recorded(m, c->object, c->destination);
-	if (base_map_get(&x->asked, q->channel, q->number, &asked_ns)) {
-		base_map_remove(&x->asked, q->channel, q->number);
+	if (base_map_get(&x->message.asked, q->channel, q->number, &asked_ns)) {
+		base_map_remove(&x->message.asked, q->channel, q->number);
 		if (k)
-			mpi_need(m, k,
+			model_mpi_need(m, k,
 				(struct mpi_needed){.queue = mpi_receivers(m, c),
 					.key = mpi_key(c, q->number),
 					.available_ns = asked_ns,
@@ -675,7 +698,7 @@ static void mpi_was_sent(
 	}
 	if (q->number <= c->nr_asked) /* (a receive from anybody) */
 		return;
-	model_put(m, &x->gone, q->channel, q->number, 1);
+	model_put(m, &x->message.gone, q->channel, q->number, 1);
 	base_map_get(&x->eager, t->process, 0, &most);
 	if (q->n > most || !most)
 		model_put(m, &x->eager, t->process, 0, q->n);
@@ -692,34 +715,32 @@ static void mpi_complete(struct model *m, struct thread *t, struct mpi_thread *k
 	} else if (q->kind == MPI_REQUEST_receive) {
 		mpi_received(m, k, q, d);
 	} else if (q->kind == MPI_REQUEST_meeting) {
-		const struct mpi_meeting *g = &m->known.mpi->meeting[q->meeting];
-		if (k)
-			k->lacks |= !g->complete;
-		if (g->complete && !q->is_last)
-			mpi_need(m, k,
-				(struct mpi_needed){.queue = g->queue,
-					.key = g->number,
-					.available_ns = g->complete_ns,
-					.peer = g->last + 1});
-		mpi_leave_meeting(m, q);
+		model_mpi_leave_meeting(m, k, q);
 	}
 }
 
 void model_rule_mpi_done(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_mpi_done *d = &r->u.mpi_done;
-	struct mpi_thread *k = mpi_thread_of(m, t);
+	struct mpi_thread *k = model_mpi_thread_of(m, t);
 	if (!k)
 		return;
 	struct mpi_request *q = d->request ? mpi_request_of(m, t, d->request) : &k->own;
 	if (!k->is_in_call) { /* a test that found it complete */
-		if (!q)
+		const struct mpi_request *shown =
+			q && q->nr_parts ? mpi_part_of(m, t, d->request, 1) : q;
+		if (!q || !shown)
 			return;
-		mpi_begin(k, r->time_ns, q->object, q->site, q->op);
+		model_mpi_begin(m, t, k, r->time_ns, shown->object, shown->site, shown->op);
 		k->state = t->graph_state;
 	}
-	if (q)
-		mpi_complete(m, t, k, q, d);
+	const uint32_t nr_parts = q ? q->nr_parts : 0;
+	for (uint32_t i = 0; i <= nr_parts; i++) {
+		if (i)
+			q = mpi_part_of(m, t, d->request, i);
+		if (q)
+			mpi_complete(m, t, k, q, d);
+	}
 }
 
 /* It begins to end MPI, well or not. */
@@ -734,47 +755,86 @@ static void mpi_note_ending(struct model *m, const struct thread *t, const struc
 	e->abort_site = aborts ? w->site : e->abort_site;
 }
 
+/* *ret: what is not there, of the first part that lacks something. */
+static bool mpi_all_ready(
+	struct model *m, const struct thread *t, uint64_t name, struct mpi_needed *ret)
+{
+	const uint32_t nr_parts = mpi_nr_parts(m, t, name);
+	for (uint32_t i = 0; i <= nr_parts; i++) {
+		const struct mpi_request *q = mpi_part_of(m, t, name, i);
+		if (q && !mpi_is_ready(m, t, q, ret))
+			return false;
+	}
+	return true;
+}
+
+/* Does it wait for what it has been told to? What it lacks: *ret_first. */
+static bool mpi_lacks_awaited(struct model *m, const struct thread *t, const struct mpi_thread *k,
+	struct mpi_needed *ret_first)
+{
+	struct mpi_needed what;
+	bool any = k->op == TRACE_MPI_Waitany || k->op == TRACE_MPI_Waitsome, waits = false;
+	for (size_t i = 0; i < k->nr_awaited; i++) {
+		bool ready = mpi_all_ready(m, t, k->awaited[i], &what);
+		if (!ready && !waits)
+			*ret_first = what;
+		if (any && ready)
+			return false;
+		waits |= !ready;
+	}
+	return waits || mpi_polls(k->op);
+}
+
 void model_rule_mpi_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_mpi_wait *w = &r->u.mpi_wait;
-	struct mpi_thread *k = mpi_thread_of(m, t);
-	struct mpi_needed what, first = {.queue = NONE};
-	bool any = w->op == TRACE_MPI_Waitany || w->op == TRACE_MPI_Waitsome, waits = false;
+	struct mpi_thread *k = model_mpi_thread_of(m, t);
+	struct mpi_needed first = {.queue = NONE};
 	if (!k)
 		return;
 	const struct mpi_request *q = w->request ? mpi_request_of(m, t, w->request) : NULL;
+	if (q && q->nr_parts)
+		q = mpi_part_of(m, t, w->request, 1);
 	mpi_note_ending(m, t, w);
 	/* (all of one call have one time) */
 	if (!k->is_in_call || k->begin_ns != r->time_ns)
-		mpi_begin(k, r->time_ns, q ? q->object : 0, w->site, w->op);
+		model_mpi_begin(m, t, k, r->time_ns, q ? q->object : 0, w->site, w->op);
 	if (w->request && model_grow(m, &k->awaited, &k->awaited_capacity, k->nr_awaited + 1,
 				  sizeof *k->awaited))
 		k->awaited[k->nr_awaited++] = w->request;
-	if (w->more)
-		return;
-	for (size_t i = 0; i < k->nr_awaited; i++) {
-		q = mpi_request_of(m, t, k->awaited[i]);
-		bool ready = !q || mpi_is_ready(m, t, q, &what);
-		if (!ready && !waits)
-			first = what;
-		waits = (waits && !(any && ready)) || !ready;
-		if (any && ready) {
-			waits = false;
-			break;
-		}
+	if (!w->more) {
+		bool waits = mpi_lacks_awaited(m, t, k, &first);
+		model_mpi_call_begins(m, t, k, r->time_ns, waits, &first);
 	}
-	mpi_call_begins(m, t, k, r->time_ns, waits, &first);
+}
+
+/* MPI_Win_start need not have waited for all that it was for. */
+static void mpi_complete_started(struct model *m, struct thread *t, struct mpi_thread *k)
+{
+	static const struct trace_mpi_done done = {.peer = -1, .tag = -1};
+	struct mpi_needed what;
+	const uint64_t name = k->nr_awaited ? k->awaited[0] : 0;
+	const uint32_t nr_parts = mpi_nr_parts(m, t, name);
+	for (uint32_t i = 1; i <= nr_parts; i++) {
+		struct mpi_request *q = mpi_part_of(m, t, name, i);
+		if (q && q->is_active && mpi_is_ready(m, t, q, &what))
+			mpi_complete(m, t, k, q, &done);
+	}
 }
 
 void model_rule_mpi_return(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_mpi_return *v = &r->u.mpi_return;
-	struct mpi_thread *k = mpi_thread_of(m, t);
+	struct mpi_thread *k = model_mpi_thread_of(m, t);
 	static const struct trace_mpi_done itself = {.peer = -1, .tag = -1};
 	if (!k || !k->is_in_call)
 		return;
 	if (k->own.is_active)
 		mpi_complete(m, t, k, &k->own, &itself);
+	if (k->op == TRACE_MPI_Win_start)
+		mpi_complete_started(m, t, k);
+	if (model_mpi_is_passive(k->op))
+		model_mpi_passive_ends(m, t, k, r->time_ns);
 	k->site = v->site;
 	mpi_leave(m, t, k, r->time_ns);
 }
@@ -802,7 +862,7 @@ void model_mpi_thread_begins(struct model *m, const struct thread *t, uint32_t l
 	const struct model_mpi *x = m->known.mpi;
 	bool begins = x && leader < x->nr_threads && x->thread[leader].is_in_call &&
 		      x->thread[leader].op <= TRACE_MPI_Init_thread;
-	struct mpi_thread *k = begins ? mpi_thread_of(m, t) : NULL;
+	struct mpi_thread *k = begins ? model_mpi_thread_of(m, t) : NULL;
 	if (k)
 		k->is_library = true;
 }
