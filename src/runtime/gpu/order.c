@@ -27,13 +27,12 @@ static void gpu_find_lanes(struct gpu_trace *g)
 {
 	if (g->nr)
 		qsort(g->slice, g->nr, sizeof *g->slice, gpu_by_lane);
-	g->begin_ns = g->nr ? INT64_MAX : 0;
 	for (size_t i = 0; i < g->nr; i++) {
 		struct gpu_lane *l = &g->lane[g->slice[i].lane];
 		if (!l->nr++)
 			l->first = i;
-		if (g->slice[i].begin_ns < g->begin_ns)
-			g->begin_ns = g->slice[i].begin_ns;
+		l->has_collectives |=
+			g->slice[i].kind == GPU_DEVICE && g->slice[i].what == GPU_COLLECTIVE;
 	}
 }
 
@@ -154,16 +153,9 @@ size_t format_gpu_last_launched(
 /* The thread whose time is the program's: that with the steps, else that with most slices. */
 static void gpu_find_main(struct gpu_trace *g)
 {
-	g->main_lane = base_alloc((g->nr_ranks + 1) * sizeof *g->main_lane);
 	uint64_t *best = base_alloc((g->nr_ranks + 1) * sizeof *best);
-	if (!g->main_lane || !best) {
-		g->failed = true;
-		base_free(best);
-		return;
-	}
-	for (uint32_t r = 0; r < g->nr_ranks; r++)
-		g->main_lane[r] = GPU_NONE;
-	for (uint32_t i = 0; i < g->nr_lanes; i++) {
+	g->failed |= !best;
+	for (uint32_t i = 0; best && i < g->nr_lanes; i++) {
 		const struct gpu_lane *l = &g->lane[i];
 		uint64_t score = l->nr;
 		for (size_t k = l->first; !l->is_stream && k < l->first + l->nr; k++)
@@ -172,9 +164,17 @@ static void gpu_find_main(struct gpu_trace *g)
 		if (l->is_stream || score <= best[l->rank])
 			continue;
 		best[l->rank] = score;
-		g->main_lane[l->rank] = i;
+		g->rank[l->rank].main_lane = i;
 	}
 	base_free(best);
+}
+
+static void gpu_find_begin(struct gpu_trace *g)
+{
+	g->begin_ns = g->nr ? INT64_MAX : 0;
+	for (size_t i = 0; i < g->nr; i++)
+		if (g->slice[i].begin_ns < g->begin_ns)
+			g->begin_ns = g->slice[i].begin_ns;
 }
 
 /* Of helpers' threads nothing is kept that comes later than all that matters. */
@@ -183,7 +183,7 @@ static void gpu_find_end(struct gpu_trace *g)
 	g->end_ns = g->begin_ns;
 	for (uint32_t i = 0; i < g->nr_lanes; i++) {
 		const struct gpu_lane *l = &g->lane[i];
-		if (!l->is_stream && i != g->main_lane[l->rank])
+		if (!l->is_stream && i != g->rank[l->rank].main_lane)
 			continue;
 		for (size_t k = l->first; k < l->first + l->nr; k++)
 			if (g->slice[k].end_ns > g->end_ns)
@@ -198,15 +198,22 @@ void format_gpu_order(struct gpu_trace *g)
 		if (g->lane[i].is_stream)
 			gpu_separate(g, &g->lane[i]);
 	gpu_find_calls(g);
+	if (!g->failed)
+		gpu_find_main(g);
+	if (!g->failed)
+		format_gpu_meet(g);
+	if (g->failed || g->stranger)
+		return;
+	gpu_find_begin(g);
 	gpu_find_issue(g);
 	for (size_t i = 0; i < g->nr_lanes && !g->failed; i++)
 		if (g->lane[i].is_stream)
 			gpu_find_launches(g, &g->lane[i]);
-	if (!g->failed)
-		gpu_find_main(g);
 	if (g->failed)
 		return;
 	gpu_find_end(g);
 	format_gpu_order_threads(g);
 	format_gpu_order_streams(g);
+	if (!g->failed)
+		format_gpu_add_meetings(g);
 }
