@@ -8,6 +8,7 @@
 #include "report/gpu_links.h"
 #include "report/private.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ static enum base_status gpu_add_step(
 			if (s->rank != r->u.step_end.rank || s->end_ns > s->begin_ns)
 				continue;
 			s->end_ns = r->time_ns;
+			b->nr_open = 0;
 			break;
 		}
 		return BASE_OK;
@@ -84,6 +86,7 @@ static enum base_status gpu_add_step(
 		.rank = r->u.step_begin.rank,
 		.begin_ns = r->time_ns,
 		.end_ns = r->time_ns};
+	b->nr_open = 1;
 	return out->step[out->nr_steps++].name ? BASE_OK : report_no_memory(err);
 }
 
@@ -147,7 +150,6 @@ static void gpu_transfer(struct gpu_build *b, const struct trace_transfer *t)
 static enum base_status gpu_see(
 	struct gpu_build *b, const struct trace_record *r, struct base_err *err)
 {
-	size_t before = b->out->nr_steps;
 	if (r->kind == TRACE_note_state && r->u.note_state.state < b->defs->nr_states) {
 		b->entered[r->u.note_state.state]++;
 		b->entered_in_steps[r->u.note_state.state] += b->nr_open > 0;
@@ -160,12 +162,7 @@ static enum base_status gpu_see(
 	}
 	if (r->kind != TRACE_step_begin && r->kind != TRACE_step_end)
 		return BASE_OK;
-	enum base_status s = gpu_add_step(b, r, err);
-	if (b->out->nr_steps > before)
-		b->nr_open = 1;
-	else if (s == BASE_OK && before && b->out->step[before - 1].end_ns == r->time_ns)
-		b->nr_open = 0;
-	return s;
+	return gpu_add_step(b, r, err);
 }
 
 static enum base_status gpu_find_steps(struct gpu_build *b, struct base_err *err)
@@ -685,16 +682,28 @@ static void gpu_text_steps(
 	}
 }
 
-static void gpu_text_ranks(struct base_str *out, const struct report_gpu *g, size_t limit,
-	const struct report_style *st)
+static void gpu_text_ranks(
+	struct base_str *out, const struct report_gpu *g, size_t limit, const struct report_style *st)
 {
 	size_t nr = limit && limit < g->nr_ranks ? limit : g->nr_ranks;
-	struct base_layout l = {.table = &gpu_rank, .all = g, .utf8 = st->utf8};
 	if (g->nr_ranks < 2)
 		return;
-	base_str_add(out, "\n");
-	base_layout_fit(&l, st->columns, 0, 0, 0);
-	report_table_lines(out, &l, g->rank, nr, 0, st);
+	report_color_begin(out, st, REPORT_DIM);
+	base_str_add(out, "\n    rank  came last  of times  waited for     waits\n");
+	report_color_end(out, st);
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_gpu_rank *r = &g->rank[i];
+		struct base_str for_it = {0}, it = {0};
+		report_ns(&for_it, (double)r->waited_for_ns);
+		report_ns(&it, (double)r->waits_ns);
+		base_str_addf(out, "%8" PRIu64 "%11" PRIu64 "%10" PRIu64, r->rank, r->nr_last,
+			r->nr_meetings);
+		base_str_add_right(out, base_str_text(&for_it), 12);
+		base_str_add_right(out, base_str_text(&it), 10);
+		base_str_add(out, "\n");
+		base_str_fini(&for_it);
+		base_str_fini(&it);
+	}
 	if (nr < g->nr_ranks)
 		base_str_addf(out, "... %zu more (--all shows them)\n", g->nr_ranks - nr);
 }
