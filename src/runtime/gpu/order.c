@@ -7,11 +7,9 @@
 
 enum { OVERLAP_NS = 1000 }; /* what clocks of a microsecond make of neighbours */
 
-static int gpu_by_lane(const void *a, const void *b)
+static int gpu_by_time(const void *a, const void *b)
 {
 	const struct gpu_slice *x = a, *y = b;
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
 	if (x->begin_ns != y->begin_ns)
 		return x->begin_ns < y->begin_ns ? -1 : 1;
 	if (x->end_ns != y->end_ns)
@@ -23,17 +21,44 @@ static int gpu_by_lane(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+static void gpu_sort_lane(struct gpu_slice *s, size_t nr)
+{
+	size_t i = 1;
+	while (i < nr && gpu_by_time(&s[i - 1], &s[i]) <= 0)
+		i++;
+	if (i < nr) /* files are in order, mostly */
+		qsort(s, nr, sizeof *s, gpu_by_time);
+}
+
+/* Lane after lane, each in order of time. */
 static void gpu_find_lanes(struct gpu_trace *g)
 {
-	if (g->nr)
-		qsort(g->slice, g->nr, sizeof *g->slice, gpu_by_lane);
+	struct gpu_slice *sorted = base_alloc((g->nr + 1) * sizeof *sorted);
+	size_t first = 0;
+	if (!sorted) {
+		g->failed = true;
+		return;
+	}
 	for (size_t i = 0; i < g->nr; i++) {
 		struct gpu_lane *l = &g->lane[g->slice[i].lane];
-		if (!l->nr++)
-			l->first = i;
+		l->nr++;
 		l->has_collectives |=
 			g->slice[i].kind == GPU_DEVICE && g->slice[i].what == GPU_COLLECTIVE;
 	}
+	for (size_t i = 0; i < g->nr_lanes; i++) {
+		g->lane[i].first = first;
+		first += g->lane[i].nr;
+		g->lane[i].nr = 0;
+	}
+	for (size_t i = 0; i < g->nr; i++) {
+		struct gpu_lane *l = &g->lane[g->slice[i].lane];
+		sorted[l->first + l->nr++] = g->slice[i];
+	}
+	base_free(g->slice);
+	g->slice = sorted;
+	g->capacity = g->nr + 1;
+	for (size_t i = 0; i < g->nr_lanes; i++)
+		gpu_sort_lane(&g->slice[g->lane[i].first], g->lane[i].nr);
 }
 
 /* A stream does one thing after the other: what overlaps begins when the one before ends. */
@@ -194,6 +219,8 @@ static void gpu_find_end(struct gpu_trace *g)
 void format_gpu_order(struct gpu_trace *g)
 {
 	gpu_find_lanes(g);
+	if (g->failed)
+		return;
 	for (size_t i = 0; i < g->nr_lanes; i++)
 		if (g->lane[i].is_stream)
 			gpu_separate(g, &g->lane[i]);

@@ -7,6 +7,8 @@
  */
 #include "runtime/gpu/gpu.h"
 
+#include "base/sort.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +32,7 @@ struct gpu_action {
 	int64_t available_ns; /* of a take: the last to come goes first, it explains the wait */
 	uint64_t key;
 	uint32_t id; /* queue or state */
-	uint32_t order;
-	enum gpu_turn turn;
+	uint32_t order : 29, turn : 3; /* (sorts of what is larger than 32 bytes take longer) */
 };
 struct gpu_writer {
 	struct gpu_trace *g;
@@ -174,7 +175,7 @@ static void gpu_act(struct gpu_writer *w, struct gpu_action a)
 		w->g->failed = true;
 		return;
 	}
-	a.order = (uint32_t)w->nr;
+	a.order = (uint32_t)w->nr & ((1u << 29) - 1);
 	w->action[w->nr++] = a;
 }
 
@@ -230,8 +231,7 @@ static int gpu_by_turn(const void *a, const void *b)
 static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 {
 	uint32_t state = 0;
-	if (w->nr)
-		qsort(w->action, w->nr, sizeof *w->action, gpu_by_turn);
+	base_sort_runs(w->action, w->nr, sizeof *w->action, gpu_by_turn);
 	for (size_t i = 0; i < w->nr; i++) {
 		const struct gpu_action *a = &w->action[i];
 		static const enum format_machine_verb verb[] = {
