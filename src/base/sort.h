@@ -10,7 +10,7 @@
 
 /* As qsort(), of elements none of which compare equal. Takes memory for a copy; without, and when the sequences are short,
  * it is qsort(). */
-void base_sort_runs(void *data, size_t nr, size_t size_bytes,
-	int (*compare)(const void *a, const void *b));
+void base_sort_runs(
+	void *data, size_t nr, size_t size_bytes, int (*compare)(const void *a, const void *b));
 
 #endif

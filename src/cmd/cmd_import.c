@@ -27,14 +27,12 @@ const struct cmd_details cmd_details_import = {
 	.usage = "[OPTIONS] FORMAT FILE...",
 	.about = "Makes a trace of FILE, which another tool wrote, for 'longpole report' and all "
 		 "other commands. Kernel traces with sched events: perf (perf.data), ctf "
-		 "(LTTng), tracecmd (trace.dat), perfetto. GPUs: pytorch (Kineto: kernels, "
-		 "streams and threads of PyTorch's profiler; one file, or a DIRECTORY or several "
-		 "files for all ranks of a job), nsys (SQLite export of "
-		 "Nsight Systems), xla (XSpace of JAX and TensorFlow). Programs: chrome (Trace "
-		 "Event "
-		 "JSON), otlp (OpenTelemetry or Jaeger JSON), go (Go's execution trace). "
+		 "(LTTng), tracecmd (trace.dat), perfetto. GPUs: pytorch (PyTorch's profiler, "
+		 "Kineto), nsys (SQLite export of Nsight Systems), xla (XSpace of JAX and "
+		 "TensorFlow). Programs: chrome (Trace Event JSON), otlp (OpenTelemetry or Jaeger "
+		 "JSON), go (Go's execution trace). "
 		 "Simulators: gem5 (annotate.bin, the critical-path annotations of gem5 and M5 "
-		 "until 2020).",
+		 "until 2020). Of pytorch give the files of all ranks, or their directory.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole import perf perf.data && longpole report perf.lpt",
@@ -250,41 +248,68 @@ static int import_open(struct cmd *c, struct inputs *all, const struct format_im
 	return CMD_OK;
 }
 
-static int import_is_json(const struct dirent *d)
+static bool import_is_json(const char *name)
 {
 	static const char *const ending[] = {".json", ".json.gz", ".json.zst"};
-	size_t length = strlen(d->d_name);
+	size_t length = strlen(name);
 	for (size_t i = 0; i < BASE_COUNT(ending); i++) {
 		size_t n = strlen(ending[i]);
-		if (length > n && !strcmp(d->d_name + length - n, ending[i]))
-			return 1;
+		if (length > n && !strcmp(name + length - n, ending[i]))
+			return true;
 	}
-	return 0;
+	return false;
+}
+
+struct import_names { /* paths, in the inputs' arena */
+	char **name;
+	size_t nr, capacity;
+};
+
+static int import_by_name(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+	return strverscmp(*x, *y);
+}
+
+static enum base_status import_list(
+	struct cmd *c, struct inputs *all, const char *path, struct import_names *ret)
+{
+	DIR *directory = opendir(path);
+	enum base_status s = directory ? BASE_OK : base_fail_errno(&c->err, errno, "%s", path);
+	const struct dirent *entry;
+	while (s == BASE_OK && (entry = readdir(directory))) {
+		size_t size_bytes = strlen(path) + strlen(entry->d_name) + 2;
+		if (!import_is_json(entry->d_name))
+			continue;
+		char *name = base_arena_alloc(all->names, size_bytes);
+		s = name ? base_grow(&ret->name, &ret->capacity, ret->nr + 1, sizeof *ret->name)
+			 : BASE_ERR_NOMEM;
+		if (s != BASE_OK) {
+			s = base_fail(&c->err, s, "out of memory for names");
+			break;
+		}
+		base_format(name, size_bytes, "%s/%s", path, entry->d_name);
+		ret->name[ret->nr++] = name;
+	}
+	if (directory)
+		closedir(directory);
+	return s;
 }
 
 /* The files of a directory that may be of the format, by name: those of one job. */
 static int import_open_directory(struct cmd *c, struct inputs *all,
 	const struct format_import_desc *f, const char *path, const char *to)
 {
-	struct dirent **entry = NULL;
-	int nr = scandir(path, &entry, import_is_json, versionsort), exit_status = CMD_OK;
-	if (nr < 0)
-		return cmd_fail(c, base_fail_errno(&c->err, errno, "%s", path));
-	if (!nr)
+	struct import_names names = {0};
+	enum base_status s = import_list(c, all, path, &names);
+	int exit_status = s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+	if (s == BASE_OK && !names.nr)
 		exit_status = cmd_usage(c, "%s has no .json, .json.gz or .json.zst in it", path);
-	for (int i = 0; i < nr; i++) {
-		char *name =
-			base_arena_alloc(all->names, strlen(path) + strlen(entry[i]->d_name) + 2);
-		if (!name && exit_status == CMD_OK)
-			exit_status = cmd_fail(
-				c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for names"));
-		if (exit_status == CMD_OK) {
-			strcpy(stpcpy(stpcpy(name, path), "/"), entry[i]->d_name);
-			exit_status = import_open(c, all, f, name, to, true);
-		}
-		free(entry[i]);
-	}
-	free(entry);
+	if (names.nr)
+		qsort(names.name, names.nr, sizeof *names.name, import_by_name);
+	for (size_t i = 0; i < names.nr && exit_status == CMD_OK; i++)
+		exit_status = import_open(c, all, f, names.name[i], to, true);
+	base_free(names.name);
 	return exit_status;
 }
 

@@ -361,7 +361,8 @@ enum base_status format_machines_write(struct format_machines *m, const char *pr
 		base_free(w.stuck);
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	}
-	base_sort_runs(m->verb, m->nr, sizeof *m->verb, machines_by_time); /* one for each machine */
+	base_sort_runs(
+		m->verb, m->nr, sizeof *m->verb, machines_by_time); /* one for each machine */
 	w.origin_ns = m->verb[0].time_ns;
 	for (size_t i = 0, end; i < m->nr && o.status == BASE_OK; i = end) {
 		for (end = i + 1; end < m->nr && m->verb[end].time_ns == m->verb[i].time_ns;)

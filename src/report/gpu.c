@@ -682,8 +682,8 @@ static void gpu_text_steps(
 	}
 }
 
-static void gpu_text_ranks(
-	struct base_str *out, const struct report_gpu *g, size_t limit, const struct report_style *st)
+static void gpu_text_ranks(struct base_str *out, const struct report_gpu *g, size_t limit,
+	const struct report_style *st)
 {
 	size_t nr = limit && limit < g->nr_ranks ? limit : g->nr_ranks;
 	if (g->nr_ranks < 2)

@@ -41,6 +41,8 @@ test_gpu_refuses_what_is_none() {
 	printf '[{"ph":"X","cat":"x","name":"n","pid":1,"tid":1,"ts":1,"dur":1}]' >other.json
 	expect 3 longpole import pytorch other.json
 	grep -q 'longpole import chrome' err || fail "says: $(cat err)"
+	expect 0 longpole import chrome -o other.lpt step.json
+	grep -q "3 events are calls and kernels of an accelerator: 'longpole import pytorch' knows" err || fail "says: $(cat err)"
 }
 
 test_gpu_is_a_section() {

@@ -106,6 +106,36 @@ static inline enum base_status gpu_bench_import_text(
 	return gpu_bench_import_from(b, "pytorch", &from, path);
 }
 
+/* Whichever allocation fails: an error, until all succeed. */
+static inline void gpu_bench_without_memory(const char *format, const struct format_source *from)
+{
+	bool done = false;
+	for (unsigned nth = 1; !done; nth++) {
+		char path[] = "/tmp/longpole-gpu-XXXXXX";
+		struct trace_info info = {.size = sizeof info,
+			.host = "",
+			.command = "train",
+			.tool = "t",
+			.flags = TRACE_INFO_SYNTHETIC};
+		struct format_import_options o = {0};
+		struct base_str notes = {0};
+		struct base_err err = {0};
+		struct trace_writer *w = NULL;
+		close(mkstemp(path));
+		assert_int_equal(trace_writer_open(path, &info, &w, NULL), BASE_OK);
+		base_alloc_fail_nth(nth);
+		enum base_status s =
+			format_import(format_import_find(format), from, w, &o, &notes, &err);
+		base_alloc_fail_nth(0);
+		done = s == BASE_OK && !notes.failed;
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+		assert_true(nth < 3000);
+		(void)!trace_writer_close(w, NULL);
+		base_str_fini(&notes);
+		unlink(path);
+	}
+}
+
 /* Reads the trace that was imported, with these scenarios. */
 static inline void gpu_bench_model(
 	struct gpu_bench *b, const char *path, const struct graph_scenario *scenario, unsigned nr)

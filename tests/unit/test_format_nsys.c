@@ -247,6 +247,20 @@ static void damaged(void **state)
 	end(&d);
 }
 
+static void without_memory(void **state)
+{
+	static const char *const sql[] = {strings, kernels, calls, syncs, events, ranges, NULL};
+	struct database d;
+	(void)state;
+	begin(&d, sql);
+	add_call(&d, 1, 5, 10, 20);
+	add_kernel(&d, 13, 5, 24, 84);
+	assert_int_equal(import(&d), BASE_OK);
+	struct format_source from = {.name = "input", .path = d.path};
+	gpu_bench_without_memory("nsys", &from);
+	end(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +269,7 @@ int main(void)
 		cmocka_unit_test(older_version),
 		cmocka_unit_test(what_is_no_such_database),
 		cmocka_unit_test(damaged),
+		cmocka_unit_test(without_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,6 +316,30 @@ static void other_files(void **state)
 	gpu_bench_fini(&b);
 }
 
+static void without_memory(void **state)
+{
+	static const char rank[2][700] = {
+#define RANK(n, begin)                                                                             \
+	"{\"distributedInfo\": {\"rank\": " n "}, \"traceEvents\": ["                              \
+	"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#1\", \"pid\": 1, " \
+	"\"tid\": 1, \"ts\": 0, \"dur\": 90}, "                                                    \
+	"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"l\", \"pid\": 1, \"tid\": 1, "     \
+	"\"ts\": 1, \"dur\": 1, \"args\": {\"correlation\": 5}}, "                                 \
+	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"nccl\", \"pid\": 0, \"tid\": 7, "        \
+	"\"ts\": " begin                                                                           \
+	", \"dur\": 10, \"args\": {\"device\": 0, \"stream\": 7, \"correlation\": 5, "             \
+	"\"Process Group Name\": \"0\", \"In msg nelems\": 9, \"dtype\": \"Float\"}}]}"
+		RANK("0", "3"), RANK("1", "5")};
+#undef RANK
+	struct memory bytes[2] = {{(const uint8_t *)rank[0], strlen(rank[0])},
+		{(const uint8_t *)rank[1], strlen(rank[1])}};
+	struct format_source from[2] = {
+		memory_source(&bytes[0], "a.json"), memory_source(&bytes[1], "b.json")};
+	(void)state;
+	from[0].next = &from[1];
+	gpu_bench_without_memory("pytorch", from);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +353,7 @@ int main(void)
 		cmocka_unit_test(another_run),
 		cmocka_unit_test(no_meeting),
 		cmocka_unit_test(other_files),
+		cmocka_unit_test(without_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ struct change {
 	double factor;
 	double host, meet, kernel[KERNELS];
 };
-struct machine { /* a rank */
+struct machine {                          /* a rank */
 	double now, compute, comm, event; /* event: what the stream of kernels must wait for */
 	struct gpu_bench *b;              /* NULL: nobody records */
 	double behind;                    /* its clock */
@@ -82,7 +82,8 @@ static void meet(struct machine *m, const struct item *i, const struct change *c
 		if (m[r].b) {
 			char args[200];
 			snprintf(args, sizeof args,
-				"\"device\": 0, \"stream\": %d, \"correlation\": %d, \"Collective name\": "
+				"\"device\": 0, \"stream\": %d, \"correlation\": %d, \"Collective "
+				"name\": "
 				"\"allreduce\", \"Process Group Name\": \"0\"",
 				COMM, n[r]);
 			slice(m[r].b, "kernel", "ncclKernel", 0, COMM, begin[r] - m[r].behind,
@@ -150,7 +151,8 @@ static unsigned pick(unsigned *seed, unsigned nr)
 
 static void make(struct item *item, unsigned seed)
 {
-	static const enum item_kind kinds[] = {HOST, HOST, LAUNCH, LAUNCH, LAUNCH, LAUNCH, LAUNCH, MEET};
+	static const enum item_kind kinds[] = {
+		HOST, HOST, LAUNCH, LAUNCH, LAUNCH, LAUNCH, LAUNCH, MEET};
 	for (unsigned i = 0; i < ITEMS; i++) {
 		enum item_kind kind = kinds[pick(&seed, BASE_COUNT(kinds))];
 		item[i] = (struct item){.kind = i % 30 == 29 ? SYNC : kind,
@@ -167,9 +169,11 @@ static void import(struct gpu_bench *rank, struct gpu_bench *all, const char *pa
 	struct memory bytes[RANKS];
 	struct format_source from[RANKS];
 	for (unsigned r = 0; r < RANKS; r++) {
-		base_str_addf(&text[r], "{\"distributedInfo\": {\"rank\": %u}, \"traceEvents\": [%s]}", r,
+		base_str_addf(&text[r],
+			"{\"distributedInfo\": {\"rank\": %u}, \"traceEvents\": [%s]}", r,
 			base_str_text(&rank[r].json));
-		bytes[r] = (struct memory){(const uint8_t *)base_str_text(&text[r]), text[r].length};
+		bytes[r] =
+			(struct memory){(const uint8_t *)base_str_text(&text[r]), text[r].length};
 		from[r] = memory_source(&bytes[r], "rank.json");
 	}
 	for (unsigned r = 0; r + 1 < RANKS; r++)
@@ -208,7 +212,8 @@ static void predicted_as_simulated(void **state)
 			struct graph_edit edit[EDITS_MAX];
 			struct graph_scenario s = {edit, 0};
 			double is = simulate(NULL, item, &changes[i]);
-			s.nr_edits = gpu_bench_edits(&all, changes[i].name, changes[i].factor, edit);
+			s.nr_edits =
+				gpu_bench_edits(&all, changes[i].name, changes[i].factor, edit);
 			gpu_bench_model(&all, path, &s, 1);
 			double said_to_be = gpu_bench_length(&all, 1);
 			double error = fabs(said_to_be - is) / is;

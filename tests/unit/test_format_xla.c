@@ -132,11 +132,23 @@ static void what_is_no_space(void **state)
 	gpu_bench_fini(&b);
 }
 
+static void without_memory(void **state)
+{
+	struct base_str space = {0};
+	(void)state;
+	make(&space);
+	struct memory memory = {(const uint8_t *)base_str_text(&space), space.length};
+	struct format_source from = memory_source(&memory, "input");
+	gpu_bench_without_memory("xla", &from);
+	base_str_fini(&space);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(space_of_a_host_and_a_device),
 		cmocka_unit_test(what_is_no_space),
+		cmocka_unit_test(without_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

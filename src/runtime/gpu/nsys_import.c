@@ -93,7 +93,7 @@ static bool nsys_find(struct nsys *n, const char *names, const char *table, stru
 	for (const char *p = names; *p; p = *end ? end + 1 : end) {
 		char name[64];
 		end = strchrnul(p, '|');
-		snprintf(name, sizeof name, "%.*s", (int)(end - p), p);
+		base_format(name, sizeof name, "%.*s", (int)(end - p), p);
 		bool found =
 			table ? nsys_ask(n, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2",
 					table, name)
@@ -130,16 +130,16 @@ static sqlite3_stmt *nsys_open_table(struct nsys *n, enum nsys_table t)
 			}
 		}
 		base_str_addf(&sql, " FROM \"%s\"", base_str_text(&table));
+		n->g.failed |= table.failed || sql.failed;
 		if (n->missing && n->status == BASE_OK)
 			n->status = base_fail(n->err, BASE_ERR_FOREIGN,
 				"the table %s has no column %s: this version's export is not known",
 				base_str_text(&table), n->missing);
-		else if (n->status == BASE_OK &&
+		else if (n->status == BASE_OK && !n->g.failed &&
 			 sqlite3_prepare_v2(n->db, base_str_text(&sql), -1, &q, NULL) != SQLITE_OK)
 			nsys_complain(n);
 	}
 	n->has[t] = q != NULL;
-	n->g.failed |= table.failed || sql.failed;
 	base_str_fini(&table);
 	base_str_fini(&sql);
 	return q;
@@ -166,7 +166,7 @@ static uint32_t nsys_rank(struct nsys *n, int64_t global)
 	if (base_map_get(&n->ranks, 0, process, &known))
 		return (uint32_t)known;
 	char name[40];
-	snprintf(name, sizeof name, "process %" PRIu64, process & ((1 << NSYS_TID_BITS) - 1));
+	base_format(name, sizeof name, "process %" PRIu64, process & ((1 << NSYS_TID_BITS) - 1));
 	uint32_t rank = n->g.nr_ranks;
 	format_gpu_add_rank(&n->g, rank, name);
 	n->g.failed |= base_map_put(&n->ranks, 0, process, rank) != BASE_OK;

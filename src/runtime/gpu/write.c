@@ -31,7 +31,7 @@ struct gpu_action {
 	int64_t time_ns;
 	int64_t available_ns; /* of a take: the last to come goes first, it explains the wait */
 	uint64_t key;
-	uint32_t id; /* queue or state */
+	uint32_t id;                   /* queue or state */
 	uint32_t order : 29, turn : 3; /* (sorts of what is larger than 32 bytes take longer) */
 };
 struct gpu_writer {
