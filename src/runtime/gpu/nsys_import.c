@@ -131,7 +131,7 @@ static sqlite3_stmt *nsys_open_table(struct nsys *n, enum nsys_table t)
 		}
 		base_str_addf(&sql, " FROM \"%s\"", base_str_text(&table));
 		n->g.failed |= table.failed || sql.failed;
-		if (n->missing && n->status == BASE_OK)
+		if (n->missing && !n->g.failed && n->status == BASE_OK)
 			n->status = base_fail(n->err, BASE_ERR_FOREIGN,
 				"the table %s has no column %s: this version's export is not known",
 				base_str_text(&table), n->missing);
