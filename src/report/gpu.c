@@ -68,10 +68,12 @@ static enum base_status gpu_add_step(
 	if (r->kind == TRACE_step_end) {
 		for (size_t i = out->nr_steps; i--;) {
 			struct report_gpu_step *s = &out->step[i];
-			if (s->rank != r->u.step_end.rank || s->end_ns > s->begin_ns)
+			/* one may begin before the one before has ended */
+			if (s->rank != r->u.step_end.rank || s->text != r->u.step_end.name ||
+				s->end_ns > s->begin_ns)
 				continue;
 			s->end_ns = r->time_ns;
-			b->nr_open = 0;
+			b->nr_open -= b->nr_open > 0;
 			break;
 		}
 		return BASE_OK;
@@ -84,9 +86,10 @@ static enum base_status gpu_add_step(
 		return report_no_memory(err);
 	out->step[out->nr_steps] = (struct report_gpu_step){.name = report_clean(out->arena, name),
 		.rank = r->u.step_begin.rank,
+		.text = r->u.step_begin.name,
 		.begin_ns = r->time_ns,
 		.end_ns = r->time_ns};
-	b->nr_open = 1;
+	b->nr_open++;
 	return out->step[out->nr_steps++].name ? BASE_OK : report_no_memory(err);
 }
 

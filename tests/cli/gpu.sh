@@ -113,3 +113,16 @@ test_gpu_steps_are_chosen() {
 	expect 0 longpole gpu --json step.lpt
 	jq -e '.result.steps | length == 1 and .[0].name == "iteration 7" and .[0].duration_ns == 100000' out >/dev/null || fail "steps: $(jq -c .result.steps out)"
 }
+
+# Clocks of nanoseconds: a step's end may come after the begin of the next one.
+test_gpu_steps_that_overlap() {
+	cat >step.json <<-'EOF'
+		{"traceEvents": [
+		{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 1000, "dur": 100.001},
+		{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 1, "tid": 1, "ts": 1100, "dur": 50},
+		{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1000, "dur": 150}]}
+	EOF
+	expect 0 longpole import pytorch -o step.lpt step.json
+	expect 0 longpole gpu --json step.lpt
+	jq -e '[.result.steps[].duration_ns] == [100001, 50000]' out >/dev/null || fail "steps: $(jq -c .result.steps out)"
+}

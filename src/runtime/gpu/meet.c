@@ -203,31 +203,44 @@ static size_t gpu_differences(
 	return nr_found;
 }
 
-/* The rank that has most to compare by comes next. */
+/* The rank that has most to compare by; nr_ranks: there is none. */
+static uint32_t gpu_next_clock(const struct gpu_meeter *m, const bool *known, size_t *nr_common)
+{
+	uint32_t best = m->g->nr_ranks;
+	bool alike;
+	memset(nr_common, 0, m->g->nr_ranks * sizeof *nr_common);
+	for (size_t i = 0, nr; i < m->nr; i += nr) {
+		bool has_known = false;
+		nr = gpu_meeting_at(m, i, &alike);
+		for (size_t k = i; k < i + nr; k++)
+			has_known |= known[m->party[k].rank];
+		for (size_t k = i; alike && has_known && k < i + nr; k++)
+			nr_common[m->party[k].rank]++;
+	}
+	for (uint32_t r = 0; r < m->g->nr_ranks; r++)
+		if (!known[r] && nr_common[r] &&
+			(best == m->g->nr_ranks || nr_common[r] > nr_common[best]))
+			best = r;
+	return best;
+}
+
 static void gpu_find_clocks(struct gpu_meeter *m, bool *known)
 {
 	struct gpu_trace *g = m->g;
 	int64_t *difference = base_alloc((m->nr + 1) * sizeof *difference);
-	g->failed |= !difference;
-	for (bool any = true; any && !g->failed;) {
-		size_t most = 0;
-		uint32_t best = 0;
-		for (uint32_t r = 0; r < g->nr_ranks; r++) {
-			size_t nr = known[r] ? 0 : gpu_differences(m, r, known, difference);
-			if (nr > most) {
-				most = nr;
-				best = r;
-			}
-		}
-		any = most > 0;
-		if (!any)
+	size_t *nr_common = base_alloc((g->nr_ranks + 1) * sizeof *nr_common);
+	g->failed |= !difference || !nr_common;
+	while (!g->failed) {
+		uint32_t next = gpu_next_clock(m, known, nr_common);
+		if (next == g->nr_ranks)
 			break;
-		most = gpu_differences(m, best, known, difference);
-		qsort(difference, most, sizeof *difference, gpu_by_value);
-		g->rank[best].shift_ns = difference[most / 2];
-		known[best] = true;
+		size_t nr = gpu_differences(m, next, known, difference);
+		qsort(difference, nr, sizeof *difference, gpu_by_value);
+		g->rank[next].shift_ns = difference[nr / 2];
+		known[next] = true;
 	}
 	base_free(difference);
+	base_free(nr_common);
 }
 
 /* No time is before 0: what some are shifted below it, all are shifted up. */

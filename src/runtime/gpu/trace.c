@@ -12,23 +12,35 @@ bool format_gpu_trace_init(struct gpu_trace *g)
 	return !g->failed;
 }
 
+/* All but lanes, texts and counts: what was written is as large again. */
+static void gpu_trace_forget(struct gpu_trace *g)
+{
+	base_free(g->slice);
+	base_free(g->more);
+	base_free(g->edge);
+	base_free(g->flow);
+	base_free(g->need);
+	base_free(g->met);
+	g->slice = NULL;
+	g->more = NULL;
+	g->edge = NULL;
+	g->flow = NULL;
+	g->need = NULL;
+	g->met = NULL;
+	base_map_fini(&g->by_lane);
+	base_map_fini(&g->calls);
+	base_map_fini(&g->syncs);
+	base_map_fini(&g->strings);
+}
+
 void format_gpu_trace_fini(struct gpu_trace *g)
 {
 	for (size_t i = 0; i < g->nr_lanes; i++)
 		base_free(g->lane[i].launch_ns);
 	base_strtab_free(g->texts);
-	base_free(g->slice);
 	base_free(g->lane);
-	base_free(g->more);
-	base_free(g->edge);
-	base_free(g->flow);
-	base_free(g->need);
 	base_free(g->rank);
-	base_free(g->met);
-	base_map_fini(&g->by_lane);
-	base_map_fini(&g->calls);
-	base_map_fini(&g->syncs);
-	base_map_fini(&g->strings);
+	gpu_trace_forget(g);
 }
 
 uint32_t format_gpu_text(struct gpu_trace *g, const char *text)
@@ -196,6 +208,7 @@ enum base_status format_gpu_convert(struct gpu_trace *g, const char *name, struc
 			"overlap with those of %s: they are not of one run, or their clocks differ",
 			base_strtab_get(g->texts, g->rank[g->stranger - 1].name),
 			base_strtab_get(g->texts, g->rank[0].name));
+	gpu_trace_forget(g);
 	if (s == BASE_OK)
 		s = format_machines_write(m, name, to, err);
 	if (s == BASE_OK)
