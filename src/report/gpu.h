@@ -9,7 +9,7 @@
 struct report_gpu_step {
 	const char *name;
 	uint64_t rank, begin_ns, end_ns;
-	uint32_t text; /* the name's id in the trace */
+	uint32_t text;                 /* the name's id in the trace */
 	double work_ns[TRACE_WORK_NR]; /* of the path, within the step */
 	double unexplained_ns;         /* waits of the path that nothing explains */
 };
