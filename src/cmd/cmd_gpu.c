@@ -10,6 +10,8 @@ static const struct cmd_option option[] = {
 	{"step", 0, "NAME", NULL,
 		"only steps with NAME in their name (or that match it, with * ? [)"},
 	{"limit", 'n', "N", NULL, "show N kernels, calls and operators (default 15)"},
+	{"links", 0, "N", NULL, "predict links that are N times as fast (default 2)"},
+	{"ranks", 0, "N", NULL, "predict N ranks instead, with as much work each, and sharing it"},
 	{"all", 'a', NULL, NULL, "show all of them"},
 };
 
@@ -31,12 +33,16 @@ int cmd_section_gpu(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
 	struct report_gpu *gpu = NULL;
 	uint64_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_count(c, "limit", &limit))
+	uint64_t ranks = 0, links = 0;
+	if (!cmd_value_count(c, "limit", &limit) || !cmd_value_count(c, "ranks", &ranks) ||
+		!cmd_value_count(c, "links", &links))
 		return CMD_USAGE;
 	if (!run)
 		return CMD_OK;
-	struct report_gpu_options opts = {
-		.step = cmd_value(c, "step"), .limit = cmd_given(c, "all") ? 0 : (size_t)limit};
+	struct report_gpu_options opts = {.step = cmd_value(c, "step"),
+		.links = (double)links,
+		.ranks = ranks,
+		.limit = cmd_given(c, "all") ? 0 : (size_t)limit};
 	cmd_answer_set(c, a, report_gpu_build(run, &opts, &gpu, &c->err));
 	if (a->as == CMD_AS_JSON)
 		a->json = report_gpu_json(gpu);

@@ -5,8 +5,10 @@
 #include "config.h"
 #include "format/format.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,18 +18,21 @@ enum { TICK_PS_MAX = 1000000000 };
 static const struct cmd_option option[] = {
 	{"output", 'o', "FILE", "@file",
 		"where to (default: the file's name with the ending .lpt, beside it)"},
+	{"step", 0, "NAME", NULL,
+		"GPUs: annotations that are steps, with * ? [ (default 'ProfilerStep#*')"},
 	{"tick-ps", 0, "N", NULL, "gem5: picoseconds a tick (default 1, as gem5's)"},
 };
 
 const struct cmd_details cmd_details_import = {
-	.usage = "[OPTIONS] FORMAT FILE",
+	.usage = "[OPTIONS] FORMAT FILE...",
 	.about = "Makes a trace of FILE, which another tool wrote, for 'longpole report' and all "
 		 "other commands. Kernel traces with sched events: perf (perf.data), ctf "
-		 "(LTTng), tracecmd (trace.dat), perfetto. GPUs: pytorch (Kineto: kernels, "
-		 "streams and threads of PyTorch's profiler). Programs: chrome (Trace Event "
-		 "JSON), otlp (OpenTelemetry or Jaeger JSON), go (Go's execution trace). "
+		 "(LTTng), tracecmd (trace.dat), perfetto. GPUs: pytorch (PyTorch's profiler, "
+		 "Kineto), nsys (SQLite export of Nsight Systems), xla (XSpace of JAX and "
+		 "TensorFlow). Programs: chrome (Trace Event JSON), otlp (OpenTelemetry or Jaeger "
+		 "JSON), go (Go's execution trace). "
 		 "Simulators: gem5 (annotate.bin, the critical-path annotations of gem5 and M5 "
-		 "until 2020).",
+		 "until 2020). Of pytorch give the files of all ranks, or their directory.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole import perf perf.data && longpole report perf.lpt",
@@ -61,12 +66,16 @@ static enum base_status cmd_import_read_at(
 	return BASE_OK;
 }
 
-/* m5out/annotate.bin -> m5out/annotate.lpt */
+/* m5out/annotate.bin -> m5out/annotate.lpt; traces/ -> traces.lpt */
 static const char *output_path(struct cmd *c, const char *path, char buf[CMD_PATH_MAX])
 {
-	const char *given = cmd_value(c, "output"), *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-	size_t length = dot && dot != name ? (size_t)(dot - path) : strlen(path);
+	const char *given = cmd_value(c, "output"), *end = path + strlen(path);
+	while (end - path > 1 && end[-1] == '/')
+		end--;
+	const char *slash = memrchr(path, '/', (size_t)(end - path));
+	const char *name = slash ? slash + 1 : path;
+	const char *dot = memrchr(name, '.', (size_t)(end - name));
+	size_t length = dot && dot != name ? (size_t)(dot - path) : (size_t)(end - path);
 	if (given)
 		return given;
 	int n = snprintf(buf, CMD_PATH_MAX, "%.*s.lpt",
@@ -98,6 +107,7 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 							   : TRACE_INFO_SYNTHETIC};
 	struct format_import_options o = {.started = &started,
 		.tick_ps = tick_ps,
+		.step = cmd_value(c, "step"),
 		.progress = cmd_import_progress,
 		.progress_ctx = c};
 	struct trace_writer *w = NULL;
@@ -168,7 +178,7 @@ static const struct format_import_desc *which_format(struct cmd *c)
 {
 	const struct format_import_desc *f =
 		c->nr_operands ? format_import_find(c->operand[0]) : NULL;
-	if (c->nr_operands == 2 && f)
+	if (f && (c->nr_operands == 2 || (c->nr_operands > 2 && f->flags & FORMAT_IMPORT_MANY)))
 		return f;
 	const char *near =
 		c->nr_operands && !f ? base_nearest(c->operand[0], next_format, NULL) : NULL;
@@ -181,6 +191,147 @@ static const struct format_import_desc *which_format(struct cmd *c)
 	return NULL;
 }
 
+/* ---- the files ------------------------------------------------------------------------------- */
+
+struct inputs {
+	struct input *in;
+	struct format_source *source;
+	size_t nr, in_capacity, source_capacity;
+	struct base_arena *names;
+};
+
+static int import_no_file(
+	struct cmd *c, const struct format_import_desc *f, const char *path, const struct stat *st)
+{
+	if (!S_ISDIR(st->st_mode))
+		return cmd_usage(
+			c, "%s is no file: names stand at its end, so a pipe will not do", path);
+	return cmd_usage(c, "%s is a directory%s", path,
+		strcmp(f->name, "perf") != 0 ? ": give one file"
+					     : ", as perf record --threads writes it: "
+					       "record without --threads");
+}
+
+/* Opens one more; it must not be the file that the trace is written to. */
+static int import_open(struct cmd *c, struct inputs *all, const struct format_import_desc *f,
+	const char *path, const char *to, bool is_found)
+{
+	struct stat st, there;
+	struct input in = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	if (in.fd < 0 || fstat(in.fd, &st)) {
+		enum base_status s = base_fail_errno(&c->err, errno, "%s", path);
+		if (in.fd >= 0)
+			close(in.fd);
+		return cmd_fail(c, s);
+	}
+	int exit_status = CMD_OK;
+	bool is_path = f->flags & FORMAT_IMPORT_PATH;
+	if (!stat(to, &there) && there.st_dev == st.st_dev && there.st_ino == st.st_ino)
+		exit_status = cmd_usage(c, "%s would overwrite what is imported; use -o", to);
+	else if (!S_ISREG(st.st_mode) && !(is_path && S_ISDIR(st.st_mode)))
+		exit_status = import_no_file(c, f, path, &st);
+	else if (base_grow(&all->in, &all->in_capacity, all->nr + 1, sizeof *all->in) != BASE_OK ||
+		 base_grow(&all->source, &all->source_capacity, all->nr + 1, sizeof *all->source) !=
+			 BASE_OK)
+		exit_status =
+			cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for files"));
+	if (exit_status != CMD_OK) {
+		close(in.fd);
+		return exit_status;
+	}
+	all->source[all->nr] = (struct format_source){.read = cmd_import_read_at,
+		.size_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
+		.name = path,
+		.path = is_path ? path : NULL,
+		.is_found = is_found};
+	all->in[all->nr++] = in;
+	return CMD_OK;
+}
+
+static bool import_is_json(const char *name)
+{
+	static const char *const ending[] = {".json", ".json.gz", ".json.zst"};
+	size_t length = strlen(name);
+	for (size_t i = 0; i < BASE_COUNT(ending); i++) {
+		size_t n = strlen(ending[i]);
+		if (length > n && !strcmp(name + length - n, ending[i]))
+			return true;
+	}
+	return false;
+}
+
+struct import_names { /* paths, in the inputs' arena */
+	char **name;
+	size_t nr, capacity;
+};
+
+static int import_by_name(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+	return strverscmp(*x, *y);
+}
+
+static enum base_status import_list(
+	struct cmd *c, struct inputs *all, const char *path, struct import_names *ret)
+{
+	DIR *directory = opendir(path);
+	enum base_status s = directory ? BASE_OK : base_fail_errno(&c->err, errno, "%s", path);
+	const struct dirent *entry;
+	while (s == BASE_OK && (entry = readdir(directory))) {
+		size_t size_bytes = strlen(path) + strlen(entry->d_name) + 2;
+		if (!import_is_json(entry->d_name))
+			continue;
+		char *name = base_arena_alloc(all->names, size_bytes);
+		s = name ? base_grow(&ret->name, &ret->capacity, ret->nr + 1, sizeof *ret->name)
+			 : BASE_ERR_NOMEM;
+		if (s != BASE_OK) {
+			s = base_fail(&c->err, s, "out of memory for names");
+			break;
+		}
+		base_format(name, size_bytes, "%s/%s", path, entry->d_name);
+		ret->name[ret->nr++] = name;
+	}
+	if (directory)
+		closedir(directory);
+	return s;
+}
+
+/* The files of a directory that may be of the format, by name: those of one job. */
+static int import_open_directory(struct cmd *c, struct inputs *all,
+	const struct format_import_desc *f, const char *path, const char *to)
+{
+	struct import_names names = {0};
+	enum base_status s = import_list(c, all, path, &names);
+	int exit_status = s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+	if (s == BASE_OK && !names.nr)
+		exit_status = cmd_usage(c, "%s has no .json, .json.gz or .json.zst in it", path);
+	if (names.nr)
+		qsort(names.name, names.nr, sizeof *names.name, import_by_name);
+	for (size_t i = 0; i < names.nr && exit_status == CMD_OK; i++)
+		exit_status = import_open(c, all, f, names.name[i], to, true);
+	base_free(names.name);
+	return exit_status;
+}
+
+static int import_open_all(
+	struct cmd *c, struct inputs *all, const struct format_import_desc *f, const char *to)
+{
+	int exit_status = CMD_OK;
+	for (size_t i = 1; i < c->nr_operands && exit_status == CMD_OK; i++) {
+		const char *path = c->operand[i];
+		struct stat st;
+		bool is_directory =
+			f->flags & FORMAT_IMPORT_MANY && !stat(path, &st) && S_ISDIR(st.st_mode);
+		exit_status = is_directory ? import_open_directory(c, all, f, path, to)
+					   : import_open(c, all, f, path, to, false);
+	}
+	for (size_t i = 0; i < all->nr; i++) { /* they stay where they are now */
+		all->source[i].ctx = &all->in[i];
+		all->source[i].next = i + 1 < all->nr ? &all->source[i + 1] : NULL;
+	}
+	return exit_status;
+}
+
 int cmd_run_import(struct cmd *c)
 {
 	char buf[CMD_PATH_MAX];
@@ -190,35 +341,21 @@ int cmd_run_import(struct cmd *c)
 		return CMD_USAGE;
 	if (!tick_ps || tick_ps > TICK_PS_MAX)
 		return cmd_usage(c, "--tick-ps: from 1 to %d", TICK_PS_MAX);
-	struct input in = {.path = c->operand[1]};
-	const char *path = output_path(c, in.path, buf);
+	const char *path = output_path(c, c->operand[1], buf);
 	if (!path)
 		return CMD_USAGE;
-	struct stat st;
-	in.fd = open(in.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (in.fd < 0 || fstat(in.fd, &st))
-		return cmd_fail(c, base_fail_errno(&c->err, errno, "%s", in.path));
-	int exit_status;
-	struct stat there;
-	if (!stat(path, &there) && there.st_dev == st.st_dev && there.st_ino == st.st_ino) {
-		exit_status = cmd_usage(c, "%s would overwrite what is imported; use -o", path);
-	} else if (S_ISREG(st.st_mode) || (f->flags & FORMAT_IMPORT_PATH && S_ISDIR(st.st_mode))) {
-		struct format_source from = {.read = cmd_import_read_at,
-			.ctx = &in,
-			.size_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
-			.name = in.path,
-			.path = f->flags & FORMAT_IMPORT_PATH ? in.path : NULL};
+	struct inputs all = {.names = base_arena_new(0)};
+	int exit_status =
+		all.names ? import_open_all(c, &all, f, path)
+			  : cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
+	if (exit_status == CMD_OK) {
 		cmd_progress_reset(c);
-		exit_status = import_file(c, f, &from, tick_ps, path);
-	} else if (S_ISDIR(st.st_mode)) {
-		exit_status = cmd_usage(c, "%s is a directory%s", in.path,
-			strcmp(f->name, "perf") != 0 ? ": give one file"
-						     : ", as perf record --threads writes it: "
-						       "record without --threads");
-	} else {
-		exit_status = cmd_usage(
-			c, "%s is no file: names stand at its end, so a pipe will not do", in.path);
+		exit_status = import_file(c, f, all.source, tick_ps, path);
 	}
-	close(in.fd);
+	for (size_t i = 0; i < all.nr; i++)
+		close(all.in[i].fd);
+	base_free(all.in);
+	base_free(all.source);
+	base_arena_free(all.names);
 	return exit_status;
 }

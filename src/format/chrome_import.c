@@ -49,6 +49,7 @@ struct chrome {
 	size_t nr_threads, thread_capacity;
 	struct base_map by_tid, process_names;
 	uint64_t nr_folded; /* details that are not told apart */
+	uint64_t nr_device; /* slices as PyTorch's profiler calls what a device did */
 	uint64_t nr_other, nr_damaged, nr_flows, nr_slices, nr_unended;
 	int64_t first_ns; /* the earliest time */
 	bool failed, cut;
@@ -248,6 +249,17 @@ static int64_t chrome_import_first_ns(const json_t *events)
 	return first_ns;
 }
 
+static bool chrome_import_is_device(const json_t *e)
+{
+	static const char *const category[] = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime",
+		"hip_runtime", "mtia_ccp_events"};
+	const char *own = chrome_import_text_in(e, "cat");
+	for (size_t i = 0; i < BASE_COUNT(category); i++)
+		if (!strcmp(own, category[i]))
+			return true;
+	return false;
+}
+
 static void chrome_import_read_event(struct chrome *c, const json_t *e)
 {
 	const char *phase = chrome_import_text_in(e, "ph");
@@ -259,6 +271,7 @@ static void chrome_import_read_event(struct chrome *c, const json_t *e)
 		return;
 	if (c->own && !chrome_import_id_of(json_object_get(e, "pid")))
 		return;
+	c->nr_device += chrome_import_is_device(e);
 	if (!chrome_import_is_read(e)) {
 		c->nr_other++;
 		return;
@@ -736,6 +749,10 @@ enum base_status format_import_chrome(const struct format_source *from, struct t
 			"%llu {slice|slices} and %llu {flow|flows} of %zu {thread|threads}\n",
 			(unsigned long long)c.nr_slices, (unsigned long long)c.nr_flows,
 			c.nr_threads);
+		format_note_count(notes, c.nr_device,
+			"%s {event is a call or kernel|events are calls and kernels} of an "
+			"accelerator: 'longpole "
+			"import pytorch' knows what they wait for");
 		if (!c.nr_flows)
 			base_str_add(notes,
 				"there are no flows in it: nothing says who waited for whom\n");

@@ -110,10 +110,14 @@ struct format_source { /* a file's bytes, in any order */
 	uint64_t size_bytes;
 	const char *name; /* for messages, and the imported program's name */
 	const char *path; /* FORMAT_IMPORT_PATH: for a library that opens it; else NULL */
+	/* FORMAT_IMPORT_MANY: the next file of several; NULL: there is none. Files are unpacked by the import. */
+	const struct format_source *next;
+	bool is_found; /* in a directory, not named: left out if it is no file of that format */
 };
 enum {
 	FORMAT_IMPORT_SYSTEM = 1, /* becomes a recording of a whole system */
 	FORMAT_IMPORT_PATH = 2,   /* a library reads it by its path, which may be a directory */
+	FORMAT_IMPORT_MANY = 4,   /* of several files, or a directory of them */
 };
 /* The program that the recorder started: the path is to its end. */
 struct format_started {
@@ -125,6 +129,8 @@ struct format_started {
 struct format_import_options {
 	const struct format_started *started; /* NULL: none */
 	uint64_t tick_ps;                     /* a simulator's tick; 0: the format's usual one */
+	const char *
+		step; /* accelerators: pattern of the annotations that are steps; NULL: the profiler's own */
 	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes); /* may be NULL */
 	void *progress_ctx;
 };

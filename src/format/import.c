@@ -47,9 +47,13 @@ enum base_status format_import(const struct format_import_desc *f, const struct 
 {
 	struct base_str unread = {0};
 	struct format_unpacked u;
-	enum base_status s = format_unpack(from, &u, err);
+	bool is_one = !(f->flags & FORMAT_IMPORT_MANY);
+	enum base_status s = BASE_OK;
+	u = (struct format_unpacked){.source = *from};
+	if (is_one)
+		s = format_unpack(from, &u, err);
 	if (s == BASE_OK)
-		s = f->import(&u.source, to, opts, notes ? notes : &unread, err);
+		s = f->import(is_one ? &u.source : from, to, opts, notes ? notes : &unread, err);
 	if (s == BASE_OK && u.cut) {
 		base_str_add(notes ? notes : &unread,
 			"the compressed file is cut or damaged: imported as far as it goes\n");

@@ -2,6 +2,8 @@
 /* machines.c - state machines of spans and slices, sorted and written as annotations. */
 #include "format/machines.h"
 
+#include "base/sort.h"
+
 #define LONGPOLE_DISABLE /* for the flags only */
 #include "longpole/annotate.h"
 
@@ -24,6 +26,10 @@ struct format_machines {
 	struct verb *verb;
 	struct trace_work *work;
 	size_t nr_works, work_capacity;
+	struct trace_transfer *transfer;
+	size_t nr_transfers, transfer_capacity;
+	struct trace_meet *meet;
+	size_t nr_meets, meet_capacity;
 	size_t nr, capacity;
 	struct base_strtab *texts;              /* ids are the trace's strings */
 	struct base_map actors, states, queues; /* -> id */
@@ -47,6 +53,8 @@ struct format_machines *format_machines_free(struct format_machines *m)
 		return NULL;
 	base_free(m->verb);
 	base_free(m->work);
+	base_free(m->transfer);
+	base_free(m->meet);
 	base_free(m->actor);
 	base_free(m->state);
 	base_free(m->queue);
@@ -156,6 +164,37 @@ void format_machines_step(
 		rank);
 }
 
+void format_machines_transfer(struct format_machines *m, uint32_t state, uint64_t nr_bytes,
+	uint64_t nr_ranks, const char *operation)
+{
+	struct trace_transfer t = {.state = state,
+		.bytes = nr_bytes,
+		.ranks = nr_ranks,
+		.name = text_of(m, operation)};
+	if (base_grow(&m->transfer, &m->transfer_capacity, m->nr_transfers + 1,
+		    sizeof *m->transfer) != BASE_OK)
+		m->failed = true;
+	else
+		m->transfer[m->nr_transfers++] = t;
+}
+
+void format_machines_meet(
+	struct format_machines *m, uint64_t time_ns, const struct format_meeting *meeting)
+{
+	struct trace_meet t = {.name = text_of(m, meeting->name),
+		.group = text_of(m, meeting->group),
+		.rank = meeting->rank,
+		.last = meeting->last,
+		.waited_ns = meeting->waited_ns};
+	if (base_grow(&m->meet, &m->meet_capacity, m->nr_meets + 1, sizeof *m->meet) != BASE_OK) {
+		m->failed = true;
+		return;
+	}
+	m->meet[m->nr_meets++] = t;
+	format_machines_add(
+		m, time_ns, FORMAT_NOBODY, FORMAT_MACHINE_meet, (uint32_t)m->nr_meets - 1, 0);
+}
+
 static int machines_by_time(const void *a, const void *b)
 {
 	const struct verb *x = a, *y = b;
@@ -203,9 +242,14 @@ static void define(struct format_machines *m, struct output *o, const char *prog
 			.name = m->queue[i]);
 	for (size_t i = 0; i < m->nr_works; i++)
 		machines_put(o, (struct trace_record){.kind = TRACE_work, .u.work = m->work[i]});
+	for (size_t i = 0; i < m->nr_transfers; i++)
+		machines_put(o, (struct trace_record){.stream = STREAM,
+					.kind = TRACE_transfer,
+					.u.transfer = m->transfer[i]});
 }
 
-static void write_verb(struct output *o, const struct verb *v, uint64_t at)
+static void write_verb(
+	const struct format_machines *m, struct output *o, const struct verb *v, uint64_t at)
 {
 	switch ((enum format_machine_verb)v->verb) {
 	case FORMAT_MACHINE_state:
@@ -229,6 +273,12 @@ static void write_verb(struct output *o, const struct verb *v, uint64_t at)
 	case FORMAT_MACHINE_step_end:
 		PUT(o, at, STREAM, step_end, .name = v->id, .rank = v->key);
 		break;
+	case FORMAT_MACHINE_meet:
+		machines_put(o, (struct trace_record){.time_ns = at,
+					.stream = STREAM,
+					.kind = TRACE_meet,
+					.u.meet = m->meet[v->id]});
+		break;
 	}
 }
 
@@ -236,6 +286,7 @@ static void write_verb(struct output *o, const struct verb *v, uint64_t at)
  * stay in their order, and a take that finds nothing waits, with what its machine does after it,
  * for its put. Verbs are numbered from 1 here; 0 is none. */
 struct moment {
+	const struct format_machines *m;
 	struct base_map units;   /* (queue, key) -> how many are there */
 	struct base_map awaited; /* (queue, key) -> the moment's number, the last take that waits */
 	uint32_t *first, *last;  /* by machine: its verbs that wait */
@@ -299,7 +350,7 @@ static bool moment_write(struct moment *w, struct output *o, struct verb *v, uin
 		PUT(o, one->time_ns - w->origin_ns, STREAM, note_act, .actor = one->actor);
 		w->acting = one->actor;
 	}
-	write_verb(o, one, one->time_ns - w->origin_ns);
+	write_verb(w->m, o, one, one->time_ns - w->origin_ns);
 	one->actor = 0;
 	if (one->verb == FORMAT_MACHINE_put) {
 		moment_remember(o, &w->units, one, nr + 1);
@@ -396,9 +447,9 @@ enum base_status format_machines_write(struct format_machines *m, const char *pr
 	if (!m->failed && !m->nr)
 		return base_fail(err, BASE_ERR_FOREIGN, "there is no event in it");
 	define(m, &o, program);
-	struct moment w = {0};
+	struct moment w = {.m = m};
 	if (!m->failed && m->nr)
-		qsort(m->verb, m->nr, sizeof *m->verb, machines_by_time);
+		base_sort_runs(m->verb, m->nr, sizeof *m->verb, machines_by_time); /* a machine's */
 	if (m->failed || !moment_init(&w, m))
 		o.status = base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	for (uint32_t i = 0, end; i < m->nr && o.status == BASE_OK; i = end) {

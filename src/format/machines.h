@@ -21,6 +21,7 @@ enum format_machine_verb {
 	FORMAT_MACHINE_identify,   /* serves connection `key` from now */
 	FORMAT_MACHINE_step_begin, /* of nobody: text `id`, rank `key` */
 	FORMAT_MACHINE_step_end,
+	FORMAT_MACHINE_meet, /* of nobody: meeting `id` */
 };
 
 struct format_machines;
@@ -39,6 +40,16 @@ void format_machines_work(struct format_machines *m, enum trace_work_type type, 
 /* Begin or end of a step, which is no machine's. */
 void format_machines_step(
 	struct format_machines *m, uint64_t time_ns, bool begins, const char *name, uint64_t rank);
+/* What a state that is a collective operation moves, in bytes of one rank, among how many (0: not known). */
+void format_machines_transfer(struct format_machines *m, uint32_t state, uint64_t nr_bytes,
+	uint64_t nr_ranks, const char *operation);
+/* One of those who meet; the last one came at time_ns. */
+struct format_meeting {
+	const char *name, *group;
+	uint64_t rank, last, waited_ns;
+};
+void format_machines_meet(
+	struct format_machines *m, uint64_t time_ns, const struct format_meeting *meeting);
 /* ERR_FOREIGN when nothing was added. */
 enum base_status format_machines_write(struct format_machines *m, const char *program,
 	struct trace_writer *to, struct base_err *err) BASE_MUST_CHECK;

@@ -5,8 +5,10 @@
  */
 #include "report/gpu.h"
 
+#include "report/gpu_links.h"
 #include "report/private.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +27,12 @@ struct gpu_build {
 	struct base_map by_text, by_object;
 	/* By defined state: how often it was entered, in all, and within steps. */
 	uint64_t *entered, *entered_in_steps;
-	size_t nr_open; /* steps, while the records are gone through */
+	size_t nr_open;                        /* steps, while the records are gone through */
+	struct base_map by_rank;               /* -> index in met */
+	struct report_gpu_rank *met, *met_all; /* within steps; in all */
+	size_t nr_met, met_capacity, met_all_capacity;
+	struct report_transfer *transfer; /* by defined state; of no bytes: none */
+	struct report_links links;
 };
 
 static double gpu_share_of(const struct report_gpu_step *s, enum trace_work_type type)
@@ -61,9 +68,12 @@ static enum base_status gpu_add_step(
 	if (r->kind == TRACE_step_end) {
 		for (size_t i = out->nr_steps; i--;) {
 			struct report_gpu_step *s = &out->step[i];
-			if (s->rank != r->u.step_end.rank || s->end_ns > s->begin_ns)
+			/* one may begin before the one before has ended */
+			if (s->rank != r->u.step_end.rank || s->text != r->u.step_end.name ||
+				s->end_ns > s->begin_ns)
 				continue;
 			s->end_ns = r->time_ns;
+			b->nr_open -= b->nr_open > 0;
 			break;
 		}
 		return BASE_OK;
@@ -76,8 +86,10 @@ static enum base_status gpu_add_step(
 		return report_no_memory(err);
 	out->step[out->nr_steps] = (struct report_gpu_step){.name = report_clean(out->arena, name),
 		.rank = r->u.step_begin.rank,
+		.text = r->u.step_begin.name,
 		.begin_ns = r->time_ns,
 		.end_ns = r->time_ns};
+	b->nr_open++;
 	return out->step[out->nr_steps++].name ? BASE_OK : report_no_memory(err);
 }
 
@@ -96,23 +108,64 @@ static enum base_status gpu_no_steps(struct gpu_build *b, struct base_err *err)
 	return BASE_OK;
 }
 
+/* Of a rank; NULL: no memory. Both arrays have it at one place. */
+static struct report_gpu_rank *gpu_met_of(struct gpu_build *b, uint64_t rank, bool all)
+{
+	uint64_t ix = b->nr_met;
+	if (base_map_get(&b->by_rank, 0, rank, &ix))
+		return all ? &b->met_all[ix] : &b->met[ix];
+	if (base_grow(&b->met, &b->met_capacity, b->nr_met + 1, sizeof *b->met) != BASE_OK ||
+		base_grow(&b->met_all, &b->met_all_capacity, b->nr_met + 1, sizeof *b->met_all) !=
+			BASE_OK ||
+		base_map_put(&b->by_rank, 0, rank, b->nr_met) != BASE_OK)
+		return NULL;
+	b->met[ix] = b->met_all[ix] = (struct report_gpu_rank){.rank = rank};
+	b->nr_met++;
+	return all ? &b->met_all[ix] : &b->met[ix];
+}
+
+static enum base_status gpu_meet(
+	struct gpu_build *b, const struct trace_meet *t, bool all, struct base_err *err)
+{
+	struct report_gpu_rank *r = gpu_met_of(b, t->rank, all);
+	if (!r)
+		return report_no_memory(err);
+	r->nr_meetings++;
+	r->nr_last += t->rank == t->last;
+	r->waits_ns += t->waited_ns;
+	r = gpu_met_of(b, t->last, all);
+	if (!r)
+		return report_no_memory(err);
+	r->waited_for_ns += t->waited_ns;
+	return BASE_OK;
+}
+
+static void gpu_transfer(struct gpu_build *b, const struct trace_transfer *t)
+{
+	if (t->state < b->defs->nr_states)
+		b->transfer[t->state] =
+			(struct report_transfer){.operation = trace_text_of(b->defs, t->name),
+				.bytes = (double)t->bytes,
+				.ranks = (double)t->ranks};
+}
+
 /* Steps, and how often each state is entered. */
 static enum base_status gpu_see(
 	struct gpu_build *b, const struct trace_record *r, struct base_err *err)
 {
-	size_t before = b->out->nr_steps;
 	if (r->kind == TRACE_note_state && r->u.note_state.state < b->defs->nr_states) {
 		b->entered[r->u.note_state.state]++;
 		b->entered_in_steps[r->u.note_state.state] += b->nr_open > 0;
 	}
+	if (r->kind == TRACE_transfer)
+		gpu_transfer(b, &r->u.transfer);
+	if (r->kind == TRACE_meet) {
+		enum base_status met = gpu_meet(b, &r->u.meet, true, err);
+		return met == BASE_OK && b->nr_open ? gpu_meet(b, &r->u.meet, false, err) : met;
+	}
 	if (r->kind != TRACE_step_begin && r->kind != TRACE_step_end)
 		return BASE_OK;
-	enum base_status s = gpu_add_step(b, r, err);
-	if (b->out->nr_steps > before)
-		b->nr_open = 1;
-	else if (s == BASE_OK && before && b->out->step[before - 1].end_ns == r->time_ns)
-		b->nr_open = 0;
-	return s;
+	return gpu_add_step(b, r, err);
 }
 
 static enum base_status gpu_find_steps(struct gpu_build *b, struct base_err *err)
@@ -121,7 +174,8 @@ static enum base_status gpu_find_steps(struct gpu_build *b, struct base_err *err
 	size_t nr = (size_t)b->defs->nr_states + 1;
 	b->entered = report_array(b->out->arena, nr, sizeof *b->entered);
 	b->entered_in_steps = report_array(b->out->arena, nr, sizeof *b->entered_in_steps);
-	if (!b->entered || !b->entered_in_steps)
+	b->transfer = report_array(b->out->arena, nr, sizeof *b->transfer);
+	if (!b->entered || !b->entered_in_steps || !b->transfer)
 		return report_no_memory(err);
 	enum base_status s = trace_reader_rewind(b->run->reader, err);
 	while (s == BASE_OK && (s = trace_reader_next(b->run->reader, &batch, err)) == BASE_OK)
@@ -314,24 +368,140 @@ static enum base_status gpu_finish(struct gpu_build *b, struct base_err *err)
 	return BASE_OK;
 }
 
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+static int gpu_by_waited_for(const void *pa, const void *pb)
+{
+	const struct report_gpu_rank *a = pa, *b = pb;
+	if (a->waited_for_ns != b->waited_for_ns)
+		return a->waited_for_ns > b->waited_for_ns ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static enum base_status gpu_fill_ranks(struct gpu_build *b, bool has_steps, struct base_err *err)
+{
+	struct report_gpu *out = b->out;
+	out->rank = report_array(out->arena, b->nr_met + 1, sizeof *out->rank);
+	if (!out->rank)
+		return report_no_memory(err);
+	out->nr_ranks = b->nr_met;
+	if (b->nr_met)
+		memcpy(out->rank, has_steps ? b->met : b->met_all, b->nr_met * sizeof *out->rank);
+	if (b->nr_met)
+		qsort(out->rank, b->nr_met, sizeof *out->rank, gpu_by_waited_for);
+	return BASE_OK;
+}
+
 /* ---- changes --------------------------------------------------------------------------------- */
+
+enum gpu_how {
+	GPU_HOW_factor, /* all states of some sorts */
+	GPU_HOW_links,  /* collectives, by their bytes */
+	GPU_HOW_ring,   /* collectives, by their ranks; and the factor for the sorts */
+	GPU_HOW_tree,
+};
 
 /* Each scales all states of some sorts; cuts: what goes through queues of that sort waits for nobody. */
 static const struct gpu_change {
 	const char *text;
 	unsigned types, cuts; /* bits */
 	double factor;
+	enum gpu_how how;
+	bool is_shared; /* the work of all ranks is shared by more: the factor is that of their numbers */
 } gpu_changes[] = {
 #define GPU_BIT(name) (1u << TRACE_WORK_##name)
-	{"launches take no time (as in a CUDA graph)", GPU_BIT(launch) | GPU_BIT(gap), 0, 0},
-	{"communication is hidden, all of it", GPU_BIT(communication) | GPU_BIT(peer), 0, 0},
-	{"no thread synchronises with a stream", GPU_BIT(sync), GPU_BIT(sync), 0},
-	{"data are there at once", GPU_BIT(data), 0, 0},
-	{"copies take no time", GPU_BIT(copy), 0, 0},
-	{"the host is twice as fast", GPU_BIT(host) | GPU_BIT(launch) | GPU_BIT(data), 0, 0.5},
-	{"kernels take half as long", GPU_BIT(compute), 0, 0.5},
+	{"launches take no time (as in a CUDA graph)", GPU_BIT(launch) | GPU_BIT(gap), 0, 0,
+		GPU_HOW_factor, false},
+	{"communication is hidden, all of it", GPU_BIT(communication) | GPU_BIT(peer), 0, 0,
+		GPU_HOW_factor, false},
+	{"collectives overlap with all that follows on other streams", 0, GPU_BIT(communication), 0,
+		GPU_HOW_factor, false},
+	{"links are %g times as fast", GPU_BIT(communication), 0, 0, GPU_HOW_links, false},
+	{"there are %g ranks on a ring, each with as much work as now", 0, 0, 1, GPU_HOW_ring,
+		false},
+	{"there are %g ranks on trees, each with as much work as now", 0, 0, 1, GPU_HOW_tree,
+		false},
+	{"%g ranks on a ring share the kernels' work", GPU_BIT(compute) | GPU_BIT(data), 0, 1,
+		GPU_HOW_ring, true},
+	{"%g ranks on trees share the kernels' work", GPU_BIT(compute) | GPU_BIT(data), 0, 1,
+		GPU_HOW_tree, true},
+	{"no thread synchronises with a stream", GPU_BIT(sync), GPU_BIT(sync), 0, GPU_HOW_factor,
+		false},
+	{"data are there at once", GPU_BIT(data), 0, 0, GPU_HOW_factor, false},
+	{"copies take no time", GPU_BIT(copy), 0, 0, GPU_HOW_factor, false},
+	{"the host is twice as fast", GPU_BIT(host) | GPU_BIT(launch) | GPU_BIT(data), 0, 0.5,
+		GPU_HOW_factor, false},
+	{"kernels take half as long", GPU_BIT(compute), 0, 0.5, GPU_HOW_factor, false},
 #undef GPU_BIT
 };
+enum { GPU_LINKS_DEFAULT = 2 };
+
+static struct report_transfer *gpu_transfer_of(const struct gpu_build *b, uint32_t state)
+{
+	uint32_t w = b->work[state];
+	uint32_t defined = w == GPU_NO_WORK ? 0 : b->defs->works[w].state;
+	struct report_transfer *t =
+		defined && defined < b->defs->nr_states ? &b->transfer[defined] : NULL;
+	return t && t->bytes > 0 ? t : NULL;
+}
+
+/* How long each collective takes, without waiting; from that, what steps and bytes cost. */
+static enum base_status gpu_fit_links(struct gpu_build *b, struct base_err *err)
+{
+	const struct graph_state_totals *totals = NULL;
+	size_t nr = 0, nr_found = 0;
+	enum base_status s = graph_totals(model_graph(b->m), &totals, &nr, err);
+	struct report_transfer *all = report_array(b->out->arena, nr + 1, sizeof *all);
+	if (s != BASE_OK || !all)
+		return s == BASE_OK ? report_no_memory(err) : s;
+	for (size_t i = 0; i < nr; i++) {
+		struct report_transfer *t = gpu_transfer_of(b, totals[i].state);
+		if (!t || model_state_kind_waits(model_state(b->m, totals[i].state)->kind))
+			continue;
+		t->times = (double)b->entered[b->defs->works[b->work[totals[i].state]].state];
+		t->mean_ns = t->times > 0 ? (double)(totals[i].total_ns - totals[i].waiting_ns) /
+						    t->times
+					  : 0;
+		if (t->mean_ns > 0)
+			all[nr_found++] = *t;
+	}
+	b->links = report_links_fit(all, nr_found);
+	return BASE_OK;
+}
+
+/* The largest group is that of all ranks: it grows with them. */
+static double gpu_nr_ranks(const struct gpu_build *b)
+{
+	double most = (double)b->nr_met;
+	for (uint32_t i = 0; i < b->defs->nr_states; i++)
+		if (b->transfer[i].ranks > most)
+			most = b->transfer[i].ranks;
+	return most;
+}
+
+/* False: the change leaves this state as it is. */
+static bool gpu_factor(
+	const struct gpu_build *b, const struct gpu_change *c, uint32_t state, double *ret)
+{
+	const struct report_transfer *t = gpu_transfer_of(b, state);
+	double now = gpu_nr_ranks(b), then = (double)b->opts->ranks;
+	double links = b->opts->links > 0 ? b->opts->links : GPU_LINKS_DEFAULT;
+	bool is_meant = c->types >> gpu_type_of(b, state) & 1;
+	*ret = c->is_shared ? now / then : c->factor;
+	if (c->how == GPU_HOW_factor || !t)
+		return is_meant && c->how != GPU_HOW_links;
+	double share = report_links_share(&b->links, t);
+	*ret = c->how == GPU_HOW_links
+		       ? 1 - share + share / links
+		       : report_links_ranks(&b->links, t, then, c->how == GPU_HOW_tree);
+	return c->how == GPU_HOW_links || t->ranks >= now;
+}
+
+static bool gpu_is_asked(const struct gpu_build *b, const struct gpu_change *c)
+{
+	return (c->how != GPU_HOW_ring && c->how != GPU_HOW_tree) ||
+	       (b->opts->ranks && gpu_nr_ranks(b) > 0);
+}
 
 static enum base_status gpu_edits_of(struct gpu_build *b, const struct gpu_change *c,
 	struct graph_scenario *ret, struct base_err *err)
@@ -342,10 +512,12 @@ static enum base_status gpu_edits_of(struct gpu_build *b, const struct gpu_chang
 	if (!edit)
 		return report_no_memory(err);
 	*ret = (struct graph_scenario){.edit = edit};
-	for (uint32_t i = 0; i < b->nr_states; i++)
-		if (b->work[i] != GPU_NO_WORK && c->types >> gpu_type_of(b, i) & 1)
+	for (uint32_t i = 0; i < b->nr_states; i++) {
+		double factor;
+		if (b->work[i] != GPU_NO_WORK && gpu_factor(b, c, i, &factor))
 			edit[ret->nr_edits++] = (struct graph_edit){
-				.kind = GRAPH_EDIT_SCALE_STATE, .id = i, .factor = c->factor};
+				.kind = GRAPH_EDIT_SCALE_STATE, .id = i, .factor = factor};
+	}
 	for (uint32_t i = 0; i < nr_queues; i++) {
 		uint64_t ix;
 		if (base_map_get(&b->by_object, 0, model_queue(b->m, i)->object, &ix) &&
@@ -356,6 +528,19 @@ static enum base_status gpu_edits_of(struct gpu_build *b, const struct gpu_chang
 	return BASE_OK;
 }
 
+static const char *gpu_change_text(struct gpu_build *b, const struct gpu_change *c)
+{
+	double links = b->opts->links > 0 ? b->opts->links : GPU_LINKS_DEFAULT;
+	double n = c->how == GPU_HOW_links ? links : (double)b->opts->ranks;
+	struct base_str text = {0};
+	const char *number = strstr(c->text, "%g");
+	if (number)
+		base_str_addf(&text, "%.*s%g%s", (int)(number - c->text), c->text, n, number + 2);
+	const char *said = number ? report_clean(b->out->arena, base_str_text(&text)) : c->text;
+	base_str_fini(&text);
+	return said;
+}
+
 static enum base_status gpu_predict(
 	struct gpu_build *b, const struct report_run *run, struct base_err *err)
 {
@@ -363,12 +548,14 @@ static enum base_status gpu_predict(
 	unsigned which[BASE_COUNT(gpu_changes)], nr = 0;
 	struct model *m = NULL;
 	struct graph_lane_result r;
-	enum base_status s = BASE_OK;
+	enum base_status s = gpu_fit_links(b, err);
 	b->out->change =
 		report_array(b->out->arena, BASE_COUNT(gpu_changes), sizeof *b->out->change);
 	if (!b->out->change)
 		return report_no_memory(err);
 	for (unsigned i = 0; s == BASE_OK && i < BASE_COUNT(gpu_changes); i++) {
+		if (!gpu_is_asked(b, &gpu_changes[i]))
+			continue;
 		s = gpu_edits_of(b, &gpu_changes[i], &lane[nr], err);
 		if (s == BASE_OK && lane[nr].nr_edits)
 			which[nr++] = i;
@@ -384,12 +571,12 @@ static enum base_status gpu_predict(
 		if (s == BASE_OK)
 			s = report_predictor_ask(&b->predictor, &lane[i], r.length_ns, &a, err);
 		if (s == BASE_OK)
-			b->out->change[b->out->nr_changes++] =
-				(struct report_gpu_change){.change = gpu_changes[which[i]].text,
-					.length_ns = r.length_ns,
-					.speedup = a.best.speedup,
-					.low = a.best.low,
-					.high = a.best.high};
+			b->out->change[b->out->nr_changes++] = (struct report_gpu_change){
+				.change = gpu_change_text(b, &gpu_changes[which[i]]),
+				.length_ns = r.length_ns,
+				.speedup = a.best.speedup,
+				.low = a.best.low,
+				.high = a.best.high};
 	}
 	model_free(m);
 	return s;
@@ -409,6 +596,8 @@ static enum base_status gpu_fill(struct gpu_build *b, struct base_err *err)
 			"one "
 			"of what PyTorch's profiler wrote");
 	enum base_status s = gpu_find_steps(b, err);
+	if (s == BASE_OK)
+		s = gpu_fill_ranks(b, b->entered != b->entered_in_steps, err);
 	if (s != BASE_OK)
 		return s;
 	out->all = (struct report_gpu_step){
@@ -446,6 +635,9 @@ enum base_status report_gpu_build(const struct report_run *run,
 	model_free(b.m);
 	base_map_fini(&b.by_text);
 	base_map_fini(&b.by_object);
+	base_map_fini(&b.by_rank);
+	base_free(b.met);
+	base_free(b.met_all);
 	if (s != BASE_OK)
 		report_gpu_free(b.out);
 	else
@@ -492,6 +684,32 @@ static void gpu_text_steps(
 	}
 }
 
+static void gpu_text_ranks(struct base_str *out, const struct report_gpu *g, size_t limit,
+	const struct report_style *st)
+{
+	size_t nr = limit && limit < g->nr_ranks ? limit : g->nr_ranks;
+	if (g->nr_ranks < 2)
+		return;
+	report_color_begin(out, st, REPORT_DIM);
+	base_str_add(out, "\n    rank  came last  of times  waited for     waits\n");
+	report_color_end(out, st);
+	for (size_t i = 0; i < nr; i++) {
+		const struct report_gpu_rank *r = &g->rank[i];
+		struct base_str for_it = {0}, it = {0};
+		report_ns(&for_it, (double)r->waited_for_ns);
+		report_ns(&it, (double)r->waits_ns);
+		base_str_addf(out, "%8" PRIu64 "%11" PRIu64 "%10" PRIu64, r->rank, r->nr_last,
+			r->nr_meetings);
+		base_str_add_right(out, base_str_text(&for_it), 12);
+		base_str_add_right(out, base_str_text(&it), 10);
+		base_str_add(out, "\n");
+		base_str_fini(&for_it);
+		base_str_fini(&it);
+	}
+	if (nr < g->nr_ranks)
+		base_str_addf(out, "... %zu more (--all shows them)\n", g->nr_ranks - nr);
+}
+
 static void gpu_text_row(
 	struct base_str *out, const struct report_gpu_row *r, const struct report_style *st)
 {
@@ -530,6 +748,7 @@ void report_gpu_text(struct base_str *out, const struct report_gpu *g,
 {
 	size_t nr = opts->limit && opts->limit < g->nr_rows ? opts->limit : g->nr_rows;
 	gpu_text_steps(out, g, style);
+	gpu_text_ranks(out, g, opts->limit, style);
 	report_color_begin(out, style, REPORT_DIM);
 	base_str_add(out, "\n    path     total    times  work             what\n");
 	report_color_end(out, style);

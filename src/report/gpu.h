@@ -9,6 +9,7 @@
 struct report_gpu_step {
 	const char *name;
 	uint64_t rank, begin_ns, end_ns;
+	uint32_t text;                 /* the name's id in the trace */
 	double work_ns[TRACE_WORK_NR]; /* of the path, within the step */
 	double unexplained_ns;         /* waits of the path that nothing explains */
 };
@@ -23,6 +24,10 @@ struct report_gpu_change {
 	double speedup, low, high; /* low == high: no interval */
 	double length_ns;          /* of the steps then, by the longest path */
 };
+struct report_gpu_rank { /* of several: how they wait for each other at collective operations, in the steps */
+	uint64_t rank, nr_meetings, nr_last;
+	uint64_t waited_for_ns, waits_ns; /* all others for it; it for others */
+};
 struct report_gpu {
 	struct base_arena *arena;
 	struct report_trace trace;
@@ -36,10 +41,14 @@ struct report_gpu {
 	struct report_gpu_change *change;
 	size_t nr_changes;
 	double explained_share;
+	struct report_gpu_rank *rank; /* most waited for first */
+	size_t nr_ranks;
 };
 struct report_gpu_options {
 	const char *step; /* steps with that in their name; NULL: all */
 	size_t limit;     /* rows; 0: all */
+	double links;     /* so many times as fast: predicted; 0: twice */
+	uint64_t ranks;   /* so many instead: predicted; 0: not asked */
 };
 /* ERR_NOTFOUND: the trace is of no accelerator, or has no such step. */
 enum base_status report_gpu_build(const struct report_run *run,

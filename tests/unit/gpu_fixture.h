@@ -81,11 +81,9 @@ static inline void said(struct gpu_bench *b, const char *name, int correlation, 
 	slice(b, "cuda_sync", name, 0, stream, 0, 1, args);
 }
 
-static inline enum base_status gpu_bench_import_text(
-	struct gpu_bench *b, const char *text, size_t length, const char *path)
+static inline enum base_status gpu_bench_import_from(
+	struct gpu_bench *b, const char *format, const struct format_source *from, const char *path)
 {
-	struct memory bytes = {(const uint8_t *)text, length};
-	struct format_source from = memory_source(&bytes, "input");
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "train",
@@ -95,9 +93,60 @@ static inline enum base_status gpu_bench_import_text(
 	struct format_import_options o = {.started = &started};
 	struct trace_writer *w = NULL;
 	assert_int_equal(trace_writer_open(path, &info, &w, NULL), BASE_OK);
-	b->status = format_import(format_import_find("pytorch"), &from, w, &o, &b->notes, &b->err);
+	b->status = format_import(format_import_find(format), from, w, &o, &b->notes, &b->err);
 	assert_int_equal(trace_writer_close(w, NULL), BASE_OK);
 	return b->status;
+}
+
+static inline enum base_status gpu_bench_import_text(
+	struct gpu_bench *b, const char *text, size_t length, const char *path)
+{
+	struct memory bytes = {(const uint8_t *)text, length};
+	struct format_source from = memory_source(&bytes, "input");
+	return gpu_bench_import_from(b, "pytorch", &from, path);
+}
+
+/* Whichever allocation fails: an error, until all succeed. */
+static inline void gpu_bench_without_memory(const char *format, const struct format_source *from)
+{
+	bool done = false;
+	for (unsigned nth = 1; !done; nth++) {
+		char path[] = "/tmp/longpole-gpu-XXXXXX";
+		struct trace_info info = {.size = sizeof info,
+			.host = "",
+			.command = "train",
+			.tool = "t",
+			.flags = TRACE_INFO_SYNTHETIC};
+		struct format_import_options o = {0};
+		struct base_str notes = {0};
+		struct base_err err = {0};
+		struct trace_writer *w = NULL;
+		close(mkstemp(path));
+		assert_int_equal(trace_writer_open(path, &info, &w, NULL), BASE_OK);
+		base_alloc_fail_nth(nth);
+		enum base_status s =
+			format_import(format_import_find(format), from, w, &o, &notes, &err);
+		base_alloc_fail_nth(0);
+		done = s == BASE_OK && !notes.failed;
+		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
+		assert_true(nth < 3000);
+		(void)!trace_writer_close(w, NULL);
+		base_str_fini(&notes);
+		unlink(path);
+	}
+}
+
+/* Reads the trace that was imported, with these scenarios. */
+static inline void gpu_bench_model(
+	struct gpu_bench *b, const char *path, const struct graph_scenario *scenario, unsigned nr)
+{
+	struct model_options mo = {
+		.size = sizeof mo, .keep_path = true, .scenario = scenario, .nr_scenarios = nr};
+	trace_reader_close(b->reader);
+	model_free(b->model);
+	b->model = NULL;
+	assert_int_equal(trace_reader_open(path, NULL, &b->reader, &b->err), BASE_OK);
+	assert_int_equal(model_run(b->reader, &mo, &b->model, &b->err), BASE_OK);
 }
 
 /* Imports, and runs the model with these scenarios. */
@@ -115,13 +164,7 @@ static inline void gpu_bench_run(
 	assert_int_equal(
 		gpu_bench_import_text(b, base_str_text(&whole), whole.length, path), BASE_OK);
 	base_str_fini(&whole);
-	struct model_options mo = {
-		.size = sizeof mo, .keep_path = true, .scenario = scenario, .nr_scenarios = nr};
-	trace_reader_close(b->reader);
-	model_free(b->model);
-	b->model = NULL;
-	assert_int_equal(trace_reader_open(path, NULL, &b->reader, &b->err), BASE_OK);
-	assert_int_equal(model_run(b->reader, &mo, &b->model, &b->err), BASE_OK);
+	gpu_bench_model(b, path, scenario, nr);
 	unlink(path);
 }
 
@@ -160,22 +203,30 @@ static inline double gpu_bench_length(struct gpu_bench *b, unsigned lane)
 	return r.length_ns / 1000;
 }
 
-/* The run's length in us with all states of this name (to its end, or to ", in") so long. */
-static inline double gpu_bench_scaled(struct gpu_bench *b, const char *name, double factor)
+enum { EDITS_MAX = 64 };
+/* All states of this name (to its end, or to ", in") so long: how many. */
+static inline size_t gpu_bench_edits(
+	struct gpu_bench *b, const char *name, double factor, struct graph_edit edit[EDITS_MAX])
 {
-	struct graph_edit edit[64];
 	size_t nr = 0, length = strlen(name);
 	uint32_t states = graph_nr_states(model_graph(b->model));
 	for (uint32_t i = 0; i < states; i++) {
 		const char *text = state_text(b->model, i);
 		if (!strncmp(text, name, length) && (!text[length] || text[length] == ',')) {
-			assert_true(nr < BASE_COUNT(edit));
+			assert_true(nr < EDITS_MAX);
 			edit[nr++] = (struct graph_edit){
 				.kind = GRAPH_EDIT_SCALE_STATE, .id = i, .factor = factor};
 		}
 	}
 	assert_true(nr > 0);
-	struct graph_scenario s = {edit, nr};
+	return nr;
+}
+
+/* The run's length in us with them. */
+static inline double gpu_bench_scaled(struct gpu_bench *b, const char *name, double factor)
+{
+	struct graph_edit edit[EDITS_MAX];
+	struct graph_scenario s = {edit, gpu_bench_edits(b, name, factor, edit)};
 	gpu_bench_run(b, &s, 1);
 	return gpu_bench_length(b, 1);
 }

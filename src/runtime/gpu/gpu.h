@@ -33,6 +33,8 @@ struct gpu_slice {
 };
 struct gpu_lane {
 	bool is_stream;
+	bool is_meeting; /* of the collectives of one group: neither thread nor stream, no slices */
+	bool has_collectives;
 	bool is_backward; /* a thread that runs backward operators for the main one */
 	uint32_t rank;
 	uint32_t name;      /* of a thread; 0: none */
@@ -47,8 +49,23 @@ struct gpu_lane {
 /* Of synchronisation: which stream waits for which other. Of a collective: who takes part. */
 struct gpu_more {
 	int64_t device, stream, on_stream, record; /* -1: not said; record: the correlation of it */
-	uint32_t group;                            /* text */
-	int64_t nr_bytes;
+	uint32_t group, operation;                 /* texts: who meets, what is done; 0: not said */
+	int64_t source, target;                    /* of a message, ranks; -1: of a collective */
+	int64_t sequence;                          /* of the group's; -1: not said */
+	int64_t nr_bytes, nr_ranks; /* that one rank gives or gets, the larger one; 0: not said */
+};
+/* One process of the job, by the order of files; its lanes have its index. */
+struct gpu_rank {
+	int64_t number;     /* in the job */
+	uint32_t name;      /* text: its file */
+	uint32_t main_lane; /* GPU_NONE: it has no thread */
+	int64_t shift_ns;   /* added to its times, to be on the clock of the first one */
+};
+/* One rank came to a meeting, at begin_ns, and waited for the last one. */
+struct gpu_met {
+	int64_t time_ns; /* when the last one came */
+	int64_t waited_ns;
+	uint32_t rank, last, operation, group;
 };
 enum gpu_way { /* of a dependence */
 	GPU_WAY_LAUNCH,
@@ -81,6 +98,9 @@ struct gpu_counts {
 	uint64_t nr_damaged, nr_negative, nr_duplicate, nr_unlaunched, nr_early, nr_overlap,
 		nr_late_sync, nr_late_event, nr_inferred_sync, nr_inferred_event, nr_hand_overs,
 		nr_rooms;
+	uint64_t nr_meetings, nr_alone, nr_unlike, nr_apart, nr_strangers;
+	int64_t shift_ns,
+		apart_ns; /* largest shift of a clock; how far from each other nine in ten end */
 };
 struct gpu_trace {
 	struct base_strtab *texts;
@@ -99,12 +119,19 @@ struct gpu_trace {
 	struct base_map by_lane; /* (rank, device or process; stream or thread) -> lane */
 	struct base_map calls;   /* (rank, correlation) -> slice */
 	struct base_map syncs;   /* (rank, correlation) -> index in `more` */
+	struct base_map strings; /* ids of texts in the file -> text */
 	int64_t issue_ns;        /* what a call takes that gives work to a stream, usually */
 	int64_t begin_ns,
 		end_ns; /* end: of the main threads and the streams; of others no more is kept */
-	uint32_t *main_lane; /* by rank */
+	struct gpu_rank *rank;
+	size_t rank_capacity;
 	uint32_t nr_ranks;
-	bool knows_waits; /* streams' waits for events are said, not to be inferred */
+	struct gpu_met *met;
+	size_t nr_met, met_capacity;
+	uint32_t stranger; /* rank index + 1: it cannot be of the same run as the first one */
+	const char *step;  /* pattern of the annotations that are steps; NULL: ProfilerStep#* */
+	bool is_one_clock; /* of all ranks */
+	bool knows_waits;  /* streams' waits for events are said, not to be inferred */
 	bool failed, too_many;
 	struct gpu_counts counts;
 };
@@ -114,6 +141,10 @@ void format_gpu_trace_fini(struct gpu_trace *g);
 uint32_t format_gpu_text(struct gpu_trace *g, const char *text);
 uint32_t format_gpu_lane(
 	struct gpu_trace *g, bool is_stream, uint32_t rank, int64_t pid, int64_t tid);
+/* Of the meetings of a group: a new one. */
+uint32_t format_gpu_lane_meeting(struct gpu_trace *g, uint32_t group);
+/* One more process; its index is that of the lanes to come. */
+void format_gpu_add_rank(struct gpu_trace *g, int64_t number, const char *file);
 /* GPU_NONE: there is none. */
 uint32_t format_gpu_lane_find(
 	const struct gpu_trace *g, bool is_stream, uint32_t rank, int64_t pid, int64_t tid);
@@ -122,6 +153,13 @@ uint32_t format_gpu_add_more(struct gpu_trace *g, struct gpu_more m); /* index +
 void format_gpu_add_edge(struct gpu_trace *g, struct gpu_edge e);
 /* What a runtime's function does. */
 uint8_t format_gpu_call_of(const char *name);
+/* Is a kernel of this name a collective operation of a library? */
+bool format_gpu_is_collective(const char *name);
+/* Is an annotation a step, loading of data, or neither? */
+uint8_t format_gpu_note_of(const struct gpu_trace *g, const char *name);
+/* Orders what was gathered, and writes it with its notes: the end of an import. */
+enum base_status format_gpu_convert(struct gpu_trace *g, const char *name, struct trace_writer *to,
+	struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
 
 void format_gpu_add_need(struct gpu_trace *g, struct gpu_need n);
 /* Sorts slices into lanes; then who waited for whom (order.c). */
@@ -129,6 +167,9 @@ void format_gpu_order(struct gpu_trace *g);
 /* ... of streams: launches, events (streams.c); of threads: synchronisation, blocking copies, backward passes (threads.c). */
 void format_gpu_order_streams(struct gpu_trace *g);
 void format_gpu_order_threads(struct gpu_trace *g);
+/* Clocks of ranks become one (clocks.c says how); then who waits for whom at collectives (meet.c). */
+void format_gpu_meet(struct gpu_trace *g);
+void format_gpu_add_meetings(struct gpu_trace *g);
 /* When the call had given this piece of work to its stream. */
 int64_t format_gpu_issued(
 	const struct gpu_trace *g, const struct gpu_slice *work, const struct gpu_slice *call);

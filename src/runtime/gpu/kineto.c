@@ -112,7 +112,9 @@ bool format_kineto_member(
 
 bool format_kineto_is(struct kineto_text t, const char *word)
 {
-	return t.at && t.length == strlen(word) && !memcmp(t.at, word, t.length);
+	/* asked of each member of each event: most differ in their first letter */
+	return t.at && t.length && *t.at == *word && t.length == strlen(word) &&
+	       !memcmp(t.at, word, t.length);
 }
 
 /* Digits with at most `decimals` behind the point that count; more are cut. */

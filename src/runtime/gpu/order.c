@@ -7,11 +7,9 @@
 
 enum { OVERLAP_NS = 1000 }; /* what clocks of a microsecond make of neighbours */
 
-static int gpu_by_lane(const void *a, const void *b)
+static int gpu_by_time(const void *a, const void *b)
 {
 	const struct gpu_slice *x = a, *y = b;
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
 	if (x->begin_ns != y->begin_ns)
 		return x->begin_ns < y->begin_ns ? -1 : 1;
 	if (x->end_ns != y->end_ns)
@@ -23,18 +21,44 @@ static int gpu_by_lane(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+static void gpu_sort_lane(struct gpu_slice *s, size_t nr)
+{
+	size_t i = 1;
+	while (i < nr && gpu_by_time(&s[i - 1], &s[i]) <= 0)
+		i++;
+	if (i < nr) /* files are in order, mostly */
+		qsort(s, nr, sizeof *s, gpu_by_time);
+}
+
+/* Lane after lane, each in order of time. */
 static void gpu_find_lanes(struct gpu_trace *g)
 {
-	if (g->nr)
-		qsort(g->slice, g->nr, sizeof *g->slice, gpu_by_lane);
-	g->begin_ns = g->nr ? INT64_MAX : 0;
+	struct gpu_slice *sorted = base_alloc((g->nr + 1) * sizeof *sorted);
+	size_t first = 0;
+	if (!sorted) {
+		g->failed = true;
+		return;
+	}
 	for (size_t i = 0; i < g->nr; i++) {
 		struct gpu_lane *l = &g->lane[g->slice[i].lane];
-		if (!l->nr++)
-			l->first = i;
-		if (g->slice[i].begin_ns < g->begin_ns)
-			g->begin_ns = g->slice[i].begin_ns;
+		l->nr++;
+		l->has_collectives |=
+			g->slice[i].kind == GPU_DEVICE && g->slice[i].what == GPU_COLLECTIVE;
 	}
+	for (size_t i = 0; i < g->nr_lanes; i++) {
+		g->lane[i].first = first;
+		first += g->lane[i].nr;
+		g->lane[i].nr = 0;
+	}
+	for (size_t i = 0; i < g->nr; i++) {
+		struct gpu_lane *l = &g->lane[g->slice[i].lane];
+		sorted[l->first + l->nr++] = g->slice[i];
+	}
+	base_free(g->slice);
+	g->slice = sorted;
+	g->capacity = g->nr + 1;
+	for (size_t i = 0; i < g->nr_lanes; i++)
+		gpu_sort_lane(&g->slice[g->lane[i].first], g->lane[i].nr);
 }
 
 /* A stream does one thing after the other: what overlaps begins when the one before ends. */
@@ -154,16 +178,9 @@ size_t format_gpu_last_launched(
 /* The thread whose time is the program's: that with the steps, else that with most slices. */
 static void gpu_find_main(struct gpu_trace *g)
 {
-	g->main_lane = base_alloc((g->nr_ranks + 1) * sizeof *g->main_lane);
 	uint64_t *best = base_alloc((g->nr_ranks + 1) * sizeof *best);
-	if (!g->main_lane || !best) {
-		g->failed = true;
-		base_free(best);
-		return;
-	}
-	for (uint32_t r = 0; r < g->nr_ranks; r++)
-		g->main_lane[r] = GPU_NONE;
-	for (uint32_t i = 0; i < g->nr_lanes; i++) {
+	g->failed |= !best;
+	for (uint32_t i = 0; best && i < g->nr_lanes; i++) {
 		const struct gpu_lane *l = &g->lane[i];
 		uint64_t score = l->nr;
 		for (size_t k = l->first; !l->is_stream && k < l->first + l->nr; k++)
@@ -172,9 +189,17 @@ static void gpu_find_main(struct gpu_trace *g)
 		if (l->is_stream || score <= best[l->rank])
 			continue;
 		best[l->rank] = score;
-		g->main_lane[l->rank] = i;
+		g->rank[l->rank].main_lane = i;
 	}
 	base_free(best);
+}
+
+static void gpu_find_begin(struct gpu_trace *g)
+{
+	g->begin_ns = g->nr ? INT64_MAX : 0;
+	for (size_t i = 0; i < g->nr; i++)
+		if (g->slice[i].begin_ns < g->begin_ns)
+			g->begin_ns = g->slice[i].begin_ns;
 }
 
 /* Of helpers' threads nothing is kept that comes later than all that matters. */
@@ -183,7 +208,7 @@ static void gpu_find_end(struct gpu_trace *g)
 	g->end_ns = g->begin_ns;
 	for (uint32_t i = 0; i < g->nr_lanes; i++) {
 		const struct gpu_lane *l = &g->lane[i];
-		if (!l->is_stream && i != g->main_lane[l->rank])
+		if (!l->is_stream && i != g->rank[l->rank].main_lane)
 			continue;
 		for (size_t k = l->first; k < l->first + l->nr; k++)
 			if (g->slice[k].end_ns > g->end_ns)
@@ -194,19 +219,28 @@ static void gpu_find_end(struct gpu_trace *g)
 void format_gpu_order(struct gpu_trace *g)
 {
 	gpu_find_lanes(g);
+	if (g->failed)
+		return;
 	for (size_t i = 0; i < g->nr_lanes; i++)
 		if (g->lane[i].is_stream)
 			gpu_separate(g, &g->lane[i]);
 	gpu_find_calls(g);
+	if (!g->failed)
+		gpu_find_main(g);
+	if (!g->failed)
+		format_gpu_meet(g);
+	if (g->failed || g->stranger)
+		return;
+	gpu_find_begin(g);
 	gpu_find_issue(g);
 	for (size_t i = 0; i < g->nr_lanes && !g->failed; i++)
 		if (g->lane[i].is_stream)
 			gpu_find_launches(g, &g->lane[i]);
-	if (!g->failed)
-		gpu_find_main(g);
 	if (g->failed)
 		return;
 	gpu_find_end(g);
 	format_gpu_order_threads(g);
 	format_gpu_order_streams(g);
+	if (!g->failed)
+		format_gpu_add_meetings(g);
 }

@@ -204,7 +204,7 @@ static void gpu_hand_over(struct gpu_hand *h, int64_t from_ns, int64_t to_ns)
 
 static void gpu_hand_overs(struct gpu_trace *g, uint32_t lane)
 {
-	uint32_t main = g->main_lane[g->lane[lane].rank];
+	uint32_t main = g->rank[g->lane[lane].rank].main_lane;
 	const struct gpu_lane *m = &g->lane[main];
 	struct gpu_hand h = {.g = g,
 		.l = &g->lane[lane],
@@ -255,7 +255,7 @@ void format_gpu_order_threads(struct gpu_trace *g)
 	for (uint32_t i = 0; i < g->nr_lanes && !g->failed; i++) {
 		struct gpu_lane *l = &g->lane[i];
 		l->is_backward =
-			!l->is_stream && i != g->main_lane[l->rank] && gpu_is_backward(g, i);
+			!l->is_stream && i != g->rank[l->rank].main_lane && gpu_is_backward(g, i);
 		if (l->is_backward)
 			gpu_hand_overs(g, i);
 	}

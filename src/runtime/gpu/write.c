@@ -7,6 +7,8 @@
  */
 #include "runtime/gpu/gpu.h"
 
+#include "base/sort.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,16 +31,15 @@ struct gpu_action {
 	int64_t time_ns;
 	int64_t available_ns; /* of a take: the last to come goes first, it explains the wait */
 	uint64_t key;
-	uint32_t id; /* queue or state */
-	uint32_t order;
-	enum gpu_turn turn;
+	uint32_t id;                   /* queue or state */
+	uint32_t order : 29, turn : 3; /* (sorts of what is larger than 32 bytes take longer) */
 };
 struct gpu_writer {
 	struct gpu_trace *g;
 	struct format_machines *m;
 	struct gpu_action *action;
 	size_t nr, capacity;
-	struct base_map states, queues;
+	struct base_map states, queues, transfers;
 	struct base_str text;
 	uint32_t *queue;                         /* by edge */
 	size_t *by_lane, *first_from, *first_to; /* edges by lane: those from it, those to it */
@@ -56,6 +57,10 @@ static void gpu_add_lane_name(struct gpu_writer *w, uint32_t lane)
 {
 	const struct gpu_lane *l = &w->g->lane[lane];
 	const char *name = base_strtab_get(w->g->texts, l->name);
+	if (l->is_meeting) {
+		base_str_addf(&w->text, *name ? "meetings of group %s" : "meetings", name);
+		return;
+	}
 	if (l->is_stream && l->tid >= 0)
 		base_str_addf(&w->text, "stream %" PRId64, l->tid);
 	else if (l->is_stream)
@@ -70,7 +75,7 @@ static void gpu_add_lane_name(struct gpu_writer *w, uint32_t lane)
 	if (l->is_stream && l->pid >= 0)
 		base_str_addf(&w->text, " of device %" PRId64, l->pid);
 	if (w->g->nr_ranks > 1)
-		base_str_addf(&w->text, ", rank %" PRIu32, l->rank);
+		base_str_addf(&w->text, ", rank %" PRId64, w->g->rank[l->rank].number);
 }
 
 /* What the engine of backward passes runs is called after what it runs. */
@@ -145,14 +150,19 @@ static uint32_t gpu_queue(struct gpu_writer *w, const struct gpu_edge *e)
 	case GPU_WAY_HAND:
 	case GPU_WAY_MEET:
 	case GPU_WAY_END:
-		base_str_add(&w->text, e->way == GPU_WAY_EVENT ? "event of " : "hand-off of ");
+		base_str_add(&w->text, e->way == GPU_WAY_EVENT  ? "event of "
+				       : e->way == GPU_WAY_MEET ? "arrival from "
+								: "hand-off of ");
 		gpu_add_lane_name(w, e->from);
 		base_str_add(&w->text, " for ");
 		gpu_add_lane_name(w, e->to);
 		break;
 	}
 	uint32_t queue = format_machines_queue(w->m, gpu_write_text(w));
-	format_machines_work(w->m, gpu_work_of_way(e->way), 0, queue, gpu_write_text(w), "");
+	enum trace_work_type work = gpu_work_of_way(e->way);
+	if (e->way == GPU_WAY_EVENT && w->g->lane[e->from].has_collectives)
+		work = TRACE_WORK_communication;
+	format_machines_work(w->m, work, 0, queue, gpu_write_text(w), "");
 	w->g->failed |= base_map_put(&w->queues, hi, to, queue) != BASE_OK;
 	return queue;
 }
@@ -165,7 +175,7 @@ static void gpu_act(struct gpu_writer *w, struct gpu_action a)
 		w->g->failed = true;
 		return;
 	}
-	a.order = (uint32_t)w->nr;
+	a.order = (uint32_t)w->nr & ((1u << 29) - 1);
 	w->action[w->nr++] = a;
 }
 
@@ -180,15 +190,19 @@ static void gpu_act_edges(struct gpu_writer *w, uint32_t lane)
 	const struct gpu_trace *g = w->g;
 	for (size_t i = w->first_from[lane]; i < w->first_from[lane + 1]; i++) {
 		size_t ix = w->by_lane[i];
+		bool ends = g->lane[lane].is_stream && g->edge[ix].way != GPU_WAY_MEET;
 		gpu_act(w, (struct gpu_action){.time_ns = g->edge[ix].from_ns,
 				   .id = w->queue[ix],
 				   .key = ix + 1,
-				   .turn = g->lane[lane].is_stream ? GPU_TURN_PUT : GPU_TURN_GIVE});
+				   .turn = ends ? GPU_TURN_PUT : GPU_TURN_GIVE});
 	}
 	for (size_t i = w->first_to[lane]; i < w->first_to[lane + 1]; i++) {
 		size_t ix = w->by_lane[g->nr_edges + i];
 		const struct gpu_edge *e = &g->edge[ix];
-		bool looks = !g->lane[lane].is_stream && e->wait_ns >= e->to_ns;
+		/* who comes to a meeting does so before the meeting lets him go on */
+		bool comes_first = g->lane[lane].is_stream ? e->way == GPU_WAY_MEET
+							   : !g->lane[lane].is_meeting;
+		bool looks = comes_first && e->wait_ns >= e->to_ns;
 		if (e->wait_ns < e->to_ns)
 			gpu_act(w, (struct gpu_action){.time_ns = e->wait_ns,
 					   .id = w->queue[ix],
@@ -217,8 +231,7 @@ static int gpu_by_turn(const void *a, const void *b)
 static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 {
 	uint32_t state = 0;
-	if (w->nr)
-		qsort(w->action, w->nr, sizeof *w->action, gpu_by_turn);
+	base_sort_runs(w->action, w->nr, sizeof *w->action, gpu_by_turn);
 	for (size_t i = 0; i < w->nr; i++) {
 		const struct gpu_action *a = &w->action[i];
 		static const enum format_machine_verb verb[] = {
@@ -247,11 +260,41 @@ static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
+/* Sizes that begin with the same three digits are one. */
+static int64_t gpu_round(int64_t n)
+{
+	int64_t unit = 1;
+	while (n / unit >= 1000)
+		unit *= 10;
+	return n / unit * unit;
+}
+
+/* A collective operation's state says how much it moves: what another link or more ranks would do depends on that. */
+static uint32_t gpu_collective(struct gpu_writer *w, const struct gpu_slice *s, uint32_t outer)
+{
+	struct gpu_trace *g = w->g;
+	const struct gpu_more *o = s->more ? &g->more[s->more - 1] : NULL;
+	int64_t nr_bytes = o ? gpu_round(o->nr_bytes) : 0;
+	uint64_t known;
+	if (!nr_bytes)
+		return gpu_state(w, TRACE_WORK_communication, s->name, outer);
+	base_str_reset(&w->text);
+	base_str_addf(&w->text, "%s of ", base_strtab_get(g->texts, s->name));
+	base_str_add_size(&w->text, (uint64_t)nr_bytes);
+	uint32_t name = format_gpu_text(g, gpu_write_text(w)),
+		 state = gpu_state(w, TRACE_WORK_communication, name, outer);
+	if (base_map_get(&w->transfers, state, (uint64_t)o->nr_ranks, &known))
+		return state;
+	g->failed |= base_map_put(&w->transfers, state, (uint64_t)o->nr_ranks, 1) != BASE_OK;
+	format_machines_transfer(w->m, state, (uint64_t)nr_bytes, (uint64_t)o->nr_ranks,
+		base_strtab_get(g->texts, o->operation));
+	return state;
+}
+
 static void gpu_write_stream(struct gpu_writer *w, uint32_t lane)
 {
-	static const enum trace_work_type work[] = {[GPU_KERNEL] = TRACE_WORK_compute,
-		[GPU_COPY] = TRACE_WORK_copy,
-		[GPU_COLLECTIVE] = TRACE_WORK_communication};
+	static const enum trace_work_type work[] = {
+		[GPU_KERNEL] = TRACE_WORK_compute, [GPU_COPY] = TRACE_WORK_copy};
 	struct gpu_trace *g = w->g;
 	const struct gpu_lane *l = &g->lane[lane];
 	gpu_enter(w, g->begin_ns, gpu_state_named(w, TRACE_WORK_idle, "idle"));
@@ -259,8 +302,10 @@ static void gpu_write_stream(struct gpu_writer *w, uint32_t lane)
 		const struct gpu_slice *s = &g->slice[i],
 				       *call = format_gpu_call(g, l->rank, s->correlation);
 		const struct gpu_slice *next = i + 1 < l->first + l->nr ? s + 1 : NULL;
+		uint32_t outer = call ? call->outer : 0;
 		gpu_enter(w, s->begin_ns,
-			gpu_state(w, work[s->what], s->name, call ? call->outer : 0));
+			s->what == GPU_COLLECTIVE ? gpu_collective(w, s, outer)
+						  : gpu_state(w, work[s->what], s->name, outer));
 		bool follows = next && next->begin_ns - s->end_ns < LONG_GAP_NS &&
 			       format_gpu_call(g, l->rank, next->correlation);
 		if (!next || next->begin_ns > s->end_ns)
@@ -319,7 +364,7 @@ static void gpu_write_thread(struct gpu_writer *w, uint32_t lane)
 {
 	struct gpu_trace *g = w->g;
 	const struct gpu_lane *l = &g->lane[lane];
-	bool is_main = g->main_lane[l->rank] == lane, works = is_main || l->is_backward;
+	bool is_main = g->rank[l->rank].main_lane == lane, works = is_main || l->is_backward;
 	struct gpu_stack k = {0};
 	gpu_enter(w, g->begin_ns, gpu_shown(w, &k, works));
 	for (size_t i = l->first; i < l->first + l->nr; i++) {
@@ -329,8 +374,9 @@ static void gpu_write_thread(struct gpu_writer *w, uint32_t lane)
 		gpu_close_until(w, &k, s->begin_ns, works);
 		if (is_main && s->kind == GPU_NOTE && s->what == GPU_NOTE_STEP) {
 			const char *name = base_strtab_get(g->texts, s->name);
-			format_machines_step(w->m, (uint64_t)s->begin_ns, true, name, l->rank);
-			format_machines_step(w->m, (uint64_t)s->end_ns, false, name, l->rank);
+			uint64_t rank = (uint64_t)g->rank[l->rank].number;
+			format_machines_step(w->m, (uint64_t)s->begin_ns, true, name, rank);
+			format_machines_step(w->m, (uint64_t)s->end_ns, false, name, rank);
 		}
 		if (k.nr == GPU_DEPTH_MAX || s->end_ns == s->begin_ns)
 			continue;
@@ -430,7 +476,7 @@ static void gpu_write_end(struct gpu_writer *w, uint64_t *next_key)
 	gpu_enter(w, g->begin_ns, gpu_state_named(w, TRACE_WORK_idle, "idle"));
 	for (uint32_t i = 0; i < g->nr_lanes; i++) {
 		struct gpu_lane *l = &g->lane[i];
-		if (!l->nr || (!l->is_stream && g->main_lane[l->rank] != i))
+		if (!l->nr || (!l->is_stream && g->rank[l->rank].main_lane != i))
 			continue;
 		int64_t last_ns = gpu_lane_end(g, l);
 		base_str_reset(&w->text);
@@ -455,6 +501,19 @@ static void gpu_write_end(struct gpu_writer *w, uint64_t *next_key)
 	gpu_flush(w, actor);
 }
 
+static void gpu_write_met(struct gpu_writer *w, const struct gpu_met *x)
+{
+	const struct gpu_trace *g = w->g;
+	if (x->time_ns > g->end_ns)
+		return;
+	format_machines_meet(w->m, (uint64_t)x->time_ns,
+		&(struct format_meeting){.name = base_strtab_get(g->texts, x->operation),
+			.group = base_strtab_get(g->texts, x->group),
+			.rank = (uint64_t)g->rank[x->rank].number,
+			.last = (uint64_t)g->rank[x->last].number,
+			.waited_ns = (uint64_t)x->waited_ns});
+}
+
 void format_gpu_write(struct gpu_trace *g, struct format_machines *m)
 {
 	struct gpu_writer w = {.g = g, .m = m};
@@ -469,12 +528,16 @@ void format_gpu_write(struct gpu_trace *g, struct format_machines *m)
 		gpu_write_end(&w, &next_key);
 	for (uint32_t i = 0; room && i < g->nr_lanes; i++) {
 		const struct gpu_lane *l = &g->lane[i];
-		if (!l->nr)
+		if (!l->nr && !l->is_meeting)
 			continue;
 		base_str_reset(&w.text);
 		gpu_add_lane_name(&w, i);
-		uint32_t actor = format_machines_actor(m, "", gpu_write_text(&w), 0);
-		if (l->is_stream)
+		/* several channels of a group have one name */
+		uint32_t actor =
+			format_machines_actor(m, "", gpu_write_text(&w), l->is_meeting ? i : 0);
+		if (l->is_meeting)
+			gpu_enter(&w, g->begin_ns, gpu_state_named(&w, TRACE_WORK_idle, "idle"));
+		else if (l->is_stream)
 			gpu_write_stream(&w, i);
 		else
 			gpu_write_thread(&w, i);
@@ -486,6 +549,8 @@ void format_gpu_write(struct gpu_trace *g, struct format_machines *m)
 					    .turn = GPU_TURN_GIVE});
 		gpu_flush(&w, actor);
 	}
+	for (size_t i = 0; room && i < g->nr_met; i++)
+		gpu_write_met(&w, &g->met[i]);
 	base_free(w.action);
 	base_free(w.queue);
 	base_free(w.by_lane);
@@ -493,21 +558,55 @@ void format_gpu_write(struct gpu_trace *g, struct format_machines *m)
 	base_free(w.first_to);
 	base_map_fini(&w.states);
 	base_map_fini(&w.queues);
+	base_map_fini(&w.transfers);
 	base_str_fini(&w.text);
+}
+
+static void gpu_notes_of_ranks(const struct gpu_trace *g, struct base_str *notes)
+{
+	const struct gpu_counts *c = &g->counts;
+	base_str_addf(notes,
+		"%" PRIu32 " ranks; %" PRIu64
+		" collective {operation|operations} in which several of them meet\n",
+		g->nr_ranks, c->nr_meetings);
+	if (c->nr_meetings)
+		base_str_addf(notes,
+			"clocks are shifted by up to %.6f s, so that collectives end at one time "
+			"for all: nine "
+			"in ten then do so within %.1f us\n",
+			(double)c->shift_ns / 1e9, (double)c->apart_ns / 1e3);
+	format_note_count(notes, c->nr_strangers,
+		"%s {rank takes|ranks take} part in no collective with others: {its clock is|their "
+		"clocks are} taken as "
+		"{it is|they are}");
+	format_note_count(notes, c->nr_alone,
+		"%s {collective operation has|collective operations have} no counterpart in the "
+		"other files: other ranks' "
+		"files are not there, or are of other steps");
+	format_note_count(notes, c->nr_unlike,
+		"%s {time|times} ranks did different operations where one was expected: not taken "
+		"as a meeting");
+	format_note_count(notes, c->nr_apart,
+		"%s {collective operation was|collective operations were} over for one rank before "
+		"another one had come: not taken as "
+		"a meeting");
 }
 
 void format_gpu_notes(const struct gpu_trace *g, struct base_str *notes)
 {
 	const struct gpu_counts *c = &g->counts;
-	size_t nr_streams = 0, nr_device = 0;
+	size_t nr_streams = 0, nr_device = 0, nr_threads = 0;
 	for (size_t i = 0; i < g->nr_lanes; i++) {
+		nr_threads += !g->lane[i].is_stream && !g->lane[i].is_meeting;
 		nr_streams += g->lane[i].is_stream;
 		nr_device += g->lane[i].is_stream ? g->lane[i].nr : 0;
 	}
 	base_str_addf(notes,
 		"%zu {slice|slices} of %zu {thread|threads}, %zu {kernel|kernels} and copies of "
 		"%zu {stream|streams}\n",
-		g->nr - nr_device, g->nr_lanes - nr_streams, nr_device, nr_streams);
+		g->nr - nr_device, nr_threads, nr_device, nr_streams);
+	if (g->nr_ranks > 1)
+		gpu_notes_of_ranks(g, notes);
 	if (!nr_device)
 		base_str_add(notes, "there is no kernel in it: threads alone were profiled\n");
 	format_note_count(
