@@ -540,13 +540,15 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 void model_free_thread(struct thread *t)
 {
 	base_free(t->runs.by_site);
+	base_free(t->turn.runs.by_site);
 	base_free(t->held);
 	base_free(t->machine);
 	base_free(t->visit.sample);
 	base_free(t->k.task.needs);
 	t->k.task.needs = NULL;
 	t->k.task.nr_needs = t->k.task.needs_capacity = 0;
-	t->runs.by_site = NULL;
+	t->runs.by_site = t->turn.runs.by_site = NULL;
+	t->turn.runs.capacity = 0;
 	t->held = NULL;
 	t->machine = NULL;
 	t->visit = (struct visit){0};
