@@ -24,7 +24,7 @@ static bool turn_is_before(const struct turn_time *a, const struct turn_time *b)
 
 /* By its number in the process; it is made when it is met first. NULL: no memory. */
 static struct turn_task *turn_task_of(
-	struct model *m, struct thread *t, uint64_t number, uint32_t site)
+	struct model *m, struct thread *t, uint64_t number, uint32_t site, uint64_t time_ns)
 {
 	uint64_t ix;
 	if (base_map_get(&m->timing.turns.tasks, t->process, number, &ix))
@@ -42,7 +42,13 @@ static struct turn_task *turn_task_of(
 		.wake_queue = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO),
 		.clock = NONE};
 	model_put(m, &m->timing.turns.tasks, t->process, number, ix);
-	return m->status == BASE_OK ? &m->timing.turns.task[ix] : NULL;
+	if (m->status != BASE_OK)
+		return NULL;
+	struct model_actor *a = &m->made.actor[m->timing.turns.task[ix].actor].pub;
+	a->begin_ns = a->end_ns = time_ns;
+	if (t->process < m->defs->nr_processes)
+		a->pid = m->defs->processes[t->process].pid;
+	return &m->timing.turns.task[ix];
 }
 
 static uint32_t turn_number(const struct model *m, const struct turn_task *task)
@@ -165,7 +171,7 @@ void model_rule_turn_due(struct model *m, struct thread *t, const struct trace_r
 	const struct trace_turn_due *d = &r->u.turn_due;
 	struct object *o = model_object(m, d->object);
 	size_t nr_before = m->timing.turns.nr_tasks;
-	struct turn_task *task = o ? turn_task_of(m, t, d->task, d->site) : NULL;
+	struct turn_task *task = o ? turn_task_of(m, t, d->task, d->site, r->time_ns) : NULL;
 	if (!task || task->is_ready || t->turn.task == turn_number(m, task) + 1)
 		return;
 	uint32_t queue = model_queue_of(m, d->object, o, 1, 0), flags = 0;
@@ -219,7 +225,8 @@ void model_rule_turn_begin(struct model *m, struct thread *t, const struct trace
 {
 	const struct trace_turn_begin *b = &r->u.turn_begin;
 	struct object *o = model_object(m, b->object);
-	struct turn_task *task = o && !t->turn.task ? turn_task_of(m, t, b->task, b->site) : NULL;
+	struct turn_task *task =
+		o && !t->turn.task ? turn_task_of(m, t, b->task, b->site, r->time_ns) : NULL;
 	if (!task || t->nr_machines)
 		return;
 	t->turn.loop = turn_loop_of(m, b->object);
@@ -267,6 +274,8 @@ void model_rule_turn_end(struct model *m, struct thread *t, const struct trace_r
 	else
 		turn_wait(m, t, task, e, r->time_ns);
 	turn_swap_back(t, task);
+	m->made.actor[task->actor].pub.end_ns = r->time_ns;
+	m->made.actor[task->actor].pub.ended = e->how == TRACE_TURN_ends;
 	model_link(m, t->actor, r->time_ns, t->run_state, task->actor);
 	t->graph_state = t->run_state;
 	t->mode = MODE_RUNNING;

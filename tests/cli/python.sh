@@ -158,6 +158,39 @@ test_python_gil() {
 		"processes took $(jq -r '.result.elapsed_ns / 1e6 | floor' processes.json) ms" >&2
 }
 
+# The frames of a wait are those that faulthandler writes at that moment: 40 times, below calls by chance.
+test_python_frames() {
+	need_python
+	cat >frames.py <<-'END'
+		import faulthandler, random, sys, threading
+		lock = threading.Lock()
+		def leaf(depth):
+		    faulthandler.dump_traceback(file=sys.stderr, all_threads=False); lock.acquire(timeout=0.001)
+		def left(depth):
+		    descend(depth - 1)
+		def right(depth):
+		    sum(descend(depth - 1) or 0 for _ in range(1))
+		def descend(depth):
+		    (leaf if depth <= 0 else random.choice((left, right)))(depth)
+		random.seed(1)
+		lock.acquire()
+		for i in range(40):
+		    descend(random.randrange(4))
+	END
+	expect 0 longpole record -q -o frames.lpt "$python" -S frames.py
+	longpole dump frames.lpt >dump.txt
+	"$python" - err dump.txt <<-'END' || fail 'other frames'
+		import re, sys
+		true = open(sys.argv[1]).read().split("Stack (most recent call first):\n")[1:]
+		seen = re.findall(r"token_wait .* stack=[1-9]\d*\((leaf .*)\)$", open(sys.argv[2]).read(), re.M)
+		assert len(true) == len(seen) == 40, (len(true), len(seen))
+		for a, b in zip(true, seen):
+		    a = re.findall(r'line (\d+) in (.*)', a)
+		    b = [(line, name.rsplit(".", 1)[-1]) for name, line in re.findall(r"(\S+) \(\S+:(\d+)\)", b)]
+		    assert a[:len(b)] == b and len(b) >= min(len(a), 12), (a, b)
+	END
+}
+
 # seen_computing TRACE FUNCTION - the share of the trace's samples that have it innermost; of those that have any function of computing.py.
 seen_computing() {
 	longpole dump "$1" >dump.txt
