@@ -390,21 +390,25 @@ static bool got_is_loading(const struct got_module *m, uintptr_t at)
 		       1, 0) > 0;
 }
 
-static void got_lead_entry(
+static bool got_lead_entry(
 	const struct got_module *m, uintptr_t at, const struct preload_got_name *n, bool *open)
 {
 	const uintptr_t value = __atomic_load_n((uintptr_t *)at, __ATOMIC_RELAXED);
 	const bool is_lazy = value >= m->start && value < m->end;
+	if (value == n->ours)
+		return true;
 	if (got_nr_led == GOT_LED_MAX || !(value == n->real || is_lazy) ||
 		(!*open && got_is_loading(m, at)) || !got_unlock(m, at, open))
-		return;
+		return false;
 	got_led[got_nr_led++] = (struct got_led){at, is_lazy ? n->real : value, n->ours};
 	__atomic_store_n((uintptr_t *)at, n->ours, __ATOMIC_RELEASE);
+	return true;
 }
 
-static void got_lead_table(const struct got_module *m, const ElfW(Rela) * rela, size_t bytes,
+static unsigned got_lead_table(const struct got_module *m, const ElfW(Rela) * rela, size_t bytes,
 	const struct preload_got_name *names, size_t nr_names, bool *open)
 {
+	unsigned nr_led = 0;
 	for (size_t i = 0; rela && i < bytes / sizeof *rela; i++) {
 		const unsigned type = ELF64_R_TYPE(rela[i].r_info);
 		const uintptr_t at = m->bias + rela[i].r_offset;
@@ -414,8 +418,9 @@ static void got_lead_table(const struct got_module *m, const ElfW(Rela) * rela, 
 		const char *name = m->text + m->symbol[ELF64_R_SYM(rela[i].r_info)].st_name;
 		for (size_t k = 0; k < nr_names; k++)
 			if (strcmp(name, names[k].name) == 0)
-				got_lead_entry(m, at, &names[k], open);
+				nr_led += got_lead_entry(m, at, &names[k], open);
 	}
+	return nr_led;
 }
 
 bool preload_got_lead_names(uintptr_t bias, const ElfW(Phdr) * segment, size_t nr_segments,
@@ -423,13 +428,13 @@ bool preload_got_lead_names(uintptr_t bias, const ElfW(Phdr) * segment, size_t n
 {
 	struct got_module m;
 	bool open = false;
-	const uint32_t nr_before = got_nr_led;
+	unsigned nr_led = 0;
 	if (!got_describe(&m, bias, segment, nr_segments))
 		return false;
-	got_lead_table(&m, m.plt, m.plt_bytes, names, nr_names, &open);
-	got_lead_table(&m, m.rela, m.rela_bytes, names, nr_names, &open);
+	nr_led += got_lead_table(&m, m.plt, m.plt_bytes, names, nr_names, &open);
+	nr_led += got_lead_table(&m, m.rela, m.rela_bytes, names, nr_names, &open);
 	got_lock_again(&m, open);
-	return got_nr_led > nr_before;
+	return nr_led != 0;
 }
 
 /* (Such modules are never unloaded. One whose table is read-only calls us on: we stay.) */

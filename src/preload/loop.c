@@ -21,6 +21,8 @@ void preload_loop_begin(const void *address, const char *name)
 void preload_loop_take(uint64_t site)
 {
 	struct preload_thread *self = preload_own();
+	if (!self->loop.object) /* (a fork's child, in the middle of a turn) */
+		return;
 	if (!self->loop.is_held)
 		PRELOAD_RECORD(lock_acquire, self->loop.object, site);
 	self->loop.is_held = 1;

@@ -470,3 +470,34 @@ test_python_asyncio_odd() {
 	longpole dump odd.lpt >dump.txt
 	(($(grep -c 'turn_begin' dump.txt) > 100)) || fail 'no turns'
 }
+
+# One that is joined, and joined again.
+test_python_asyncio_joined() {
+	local pid
+	need_asyncio
+	cat >server.py <<-'END'
+		import asyncio, time
+		async def tick():
+		    while time.time() < end:
+		        await asyncio.sleep(0.005)
+		async def main():
+		    await asyncio.gather(tick(), tick())
+		end = time.time() + 60
+		print("on", flush=True)
+		asyncio.run(main())
+	END
+	"$python" -S server.py >server.out &
+	pid=$!
+	for _ in {1..600}; do
+		[[ ! -s server.out ]] || break
+		sleep 0.1
+	done
+	for i in 1 2; do
+		longpole record -q -p "$pid" --for=1s -o joined$i.lpt >out 2>err || { kill "$pid"; grep -q 'not permitted\|refused' err && skip "$(<err)"; fail "$(<err)"; }
+		longpole dump joined$i.lpt >dump.txt
+		(($(grep -c 'turn_end .*(tick (' dump.txt) > 5)) || { kill "$pid"; fail "no turns when it is joined for the ${i}. time"; }
+	done
+	kill -0 "$pid" || fail 'it has ended'
+	kill "$pid"
+	wait "$pid" || true
+}

@@ -42,7 +42,7 @@ static uint64_t turn_nr;
 static uint32_t turn_coroutine_at; /* in a task; 0: not known yet */
 static uintptr_t turn_first[TURN_FIRST];
 static uint32_t turn_nr_first;
-static uint32_t turn_is_led, turn_nr_tries;
+static uint32_t turn_led_in, turn_nr_tries; /* led_in: image, whose calls are led */
 
 /* A turn that the thread is in; others may be within it. */
 struct turn {
@@ -458,14 +458,15 @@ static PRELOAD_COLD void turn_lead(void)
 	if (turn_nr_tries++ < TURN_TRIES_MAX &&
 		!preload_got_lead_names(
 			a->bias, a->segment, a->nr_segments, names, PRELOAD_COUNT(names)))
-		__atomic_store_n(&turn_is_led, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&turn_led_in, 0, __ATOMIC_RELEASE);
 }
 
 void preload_python_polls(void)
 {
 	const void *segment = __atomic_load_n(&python_found.asyncio.segment, __ATOMIC_ACQUIRE);
-	if (PRELOAD_RARE(segment && !__atomic_load_n(&turn_is_led, __ATOMIC_ACQUIRE)) &&
-		!__atomic_exchange_n(&turn_is_led, 1, __ATOMIC_ACQ_REL))
+	const uint32_t image = preload_fresh.image;
+	if (PRELOAD_RARE(segment && __atomic_load_n(&turn_led_in, __ATOMIC_ACQUIRE) != image) &&
+		__atomic_exchange_n(&turn_led_in, image, __ATOMIC_ACQ_REL) != image)
 		turn_lead();
 }
 
