@@ -36,6 +36,7 @@ enum {
 struct turn_known {
 	uintptr_t coroutine, task; /* task: 0: not known */
 	uint64_t number, loop;     /* loop: object; 0: not known */
+	uint64_t role, site; /* places: of its coroutine, and where it goes on; 0: not known */
 };
 static struct turn_known turn_table[1 << TURN_SLOT_BITS];
 static uint64_t turn_nr;
@@ -70,6 +71,23 @@ static size_t turn_words(uintptr_t object)
 	return nr < TURN_TASK_WORDS ? nr : TURN_TASK_WORDS;
 }
 
+/* Its frame; 0: it is no coroutine or generator of Python's. */
+static uintptr_t turn_frame(uintptr_t object)
+{
+	const struct python_asyncio *a = &python_found.asyncio;
+	const uintptr_t type = object ? turn_type(object) : 0;
+	return type && (type == a->coroutine || type == a->generator)
+		       ? object + python_found.layout.coroutine_frame
+		       : 0;
+}
+
+static uint64_t turn_role(uintptr_t coroutine)
+{
+	const uintptr_t frame = turn_frame(coroutine);
+	const uint64_t number = frame ? python_frame_function(frame) & PLACE_NUMBER : 0;
+	return number ? ring_place(number) : 0;
+}
+
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 static struct turn_known *turn_slot(uintptr_t coroutine, unsigned probe)
@@ -93,7 +111,7 @@ static struct turn_known *turn_add(uintptr_t coroutine, uintptr_t task)
 		struct turn_known *k = turn_slot(coroutine, i);
 		if (k->coroutine && k->coroutine != coroutine)
 			continue;
-		*k = (struct turn_known){coroutine, task, ++turn_nr, 0};
+		*k = (struct turn_known){coroutine, task, ++turn_nr, .role = turn_role(coroutine)};
 		return k;
 	}
 	return NULL;
@@ -159,16 +177,6 @@ static struct turn_known *turn_of_coroutine(uintptr_t coroutine)
 
 /* ---- where a task is ------------------------------------------------------------------------- */
 
-/* Its frame; 0: it is no coroutine or generator of Python's. */
-static uintptr_t turn_frame(uintptr_t object)
-{
-	const struct python_asyncio *a = &python_found.asyncio;
-	const uintptr_t type = object ? turn_type(object) : 0;
-	return type && (type == a->coroutine || type == a->generator)
-		       ? object + python_found.layout.coroutine_frame
-		       : 0;
-}
-
 /* What a coroutine that waits waits for: on top of what it computes with. */
 static uintptr_t turn_awaits(uintptr_t coroutine, uintptr_t frame)
 {
@@ -189,13 +197,6 @@ static size_t turn_frames(uintptr_t coroutine, uintptr_t frame[TURN_DEPTH])
 		coroutine = turn_awaits(coroutine, f);
 	}
 	return nr;
-}
-
-static uint64_t turn_role(uintptr_t coroutine)
-{
-	const uintptr_t frame = turn_frame(coroutine);
-	const uint64_t number = frame ? python_frame_function(frame) & PLACE_NUMBER : 0;
-	return number ? ring_place(number) : 0;
 }
 
 /* The moment of a timer (TimerHandle), by the loop's clock in seconds; 0: none. */
@@ -244,21 +245,10 @@ static uint64_t turn_loop(struct preload_thread *self)
 
 static void turn_begins(struct preload_thread *self, struct turn_known *k)
 {
-	const uint64_t role = turn_role(k->coroutine), loop = turn_loop(self);
-	uintptr_t frame[TURN_DEPTH];
-	const size_t nr = turn_frames(k->coroutine, frame);
-	uint64_t site = role;
-	for (size_t i = nr; i-- > 0;) {
-		const uint64_t place = python_frame_place(frame[i]);
-		if (!(place & PLACE_NUMBER) || place & PLACE_LIBRARY)
-			continue;
-		site = ring_place(place & PLACE_NUMBER);
-		break;
-	}
-	k->loop = loop;
+	k->loop = turn_loop(self);
 	preload_loop_give(0);
-	PRELOAD_RECORD(turn_begin, k->number, loop, role);
-	preload_loop_take(site);
+	PRELOAD_RECORD(turn_begin, k->number, k->loop, k->role);
+	preload_loop_take(k->site ? k->site : k->role);
 }
 
 /* A function that others of its library call: its name begins with "_". */
@@ -271,33 +261,61 @@ static bool turn_is_private(uintptr_t frame)
 	return nr_bytes && *(dot ? dot + 1 : text) == '_';
 }
 
-/* Where it waits: the innermost function of the program's own, and which of the library's that
- * called, without those that are the library's own matter. */
-static void turn_ends(const struct turn_known *k, bool has_ended)
-{
+/* Where a task waits. */
+struct turn_place {
+	uint64_t at, site; /* as turn_end has them */
+	uint64_t remaining_ns;
 	struct preload_stack stack;
+};
+
+/* Are its frames to be told, too? Of the first, then of one in some. */
+static bool turn_wants_stack(struct preload_thread *self)
+{
+	enum { ALWAYS = 64, ONE_IN = 16 };
+	const struct ring_head *head = preload_fresh.head;
+	const uint32_t turn = self->nr_stacks++;
+	return head && head->stack_depth_max && (turn < ALWAYS || turn % ONE_IN == 0);
+}
+
+/* The innermost function of the program's own, and which of the library's that called, without those
+ * that are the library's own matter. */
+static void turn_locate(uintptr_t coroutine, bool wants_stack, struct turn_place *ret)
+{
 	uintptr_t frame[TURN_DEPTH];
-	const size_t nr = has_ended ? 0 : turn_frames(k->coroutine, frame);
-	uint64_t at = 0, site = 0, remaining_ns = nr ? turn_sleeps_ns(frame[nr - 1]) : 0;
-	stack.nr_frames = 0;
-	for (size_t i = nr; i-- > 0;) {
-		const uint64_t place = python_frame_place(frame[i]);
-		if (!(place & PLACE_NUMBER))
+	const size_t nr = turn_frames(coroutine, frame);
+	ret->at = ret->site = ret->stack.nr_frames = 0;
+	ret->remaining_ns = nr ? turn_sleeps_ns(frame[nr - 1]) : 0;
+	for (size_t i = nr; i-- > 0 && (wants_stack || !ret->site);) {
+		const uint64_t known = python_frame_place(frame[i]);
+		const uint64_t place = ring_place(known & PLACE_NUMBER);
+		if (!(known & PLACE_NUMBER))
 			continue;
-		stack.frame[stack.nr_frames++] = ring_place(place & PLACE_NUMBER);
-		if (!site && place & PLACE_LIBRARY && at && turn_is_private(frame[i]))
+		if (wants_stack)
+			ret->stack.frame[ret->stack.nr_frames++] = place;
+		if (ret->site)
 			continue;
-		if (!site && place & PLACE_LIBRARY)
-			at = ring_place(place & PLACE_NUMBER);
-		else if (!site)
-			site = ring_place(place & PLACE_NUMBER);
+		if (!(known & PLACE_LIBRARY))
+			ret->site = place;
+		else if (!ret->at || !turn_is_private(frame[i]))
+			ret->at = place;
 	}
-	preload_loop_give(site);
+}
+
+/* Returns where it goes on. */
+static uint64_t turn_ends(uintptr_t coroutine, bool has_ended)
+{
+	struct turn_place p;
+	if (has_ended)
+		p.at = p.site = p.remaining_ns = p.stack.nr_frames = 0;
+	else
+		turn_locate(coroutine, turn_wants_stack(preload_own()), &p);
+	preload_loop_give(p.site);
 	preload_record_stack_at(preload_now(), PRELOAD_turn_end,
-		PRELOAD_WORDS(
-			has_ended ? TRACE_TURN_ends : TRACE_TURN_waits, remaining_ns, at, site, 0),
-		5, &stack);
+		PRELOAD_WORDS(has_ended ? TRACE_TURN_ends : TRACE_TURN_waits, p.remaining_ns, p.at,
+			p.site, 0),
+		5, &p.stack);
 	preload_loop_take(0);
+	return p.site;
 }
 
 /* Does a timer of the loop do that? */
@@ -321,8 +339,8 @@ static void turn_is_due(uintptr_t task)
 	struct turn_known *k = turn_of_task(task);
 	const uint64_t loop = k && k->loop ? k->loop : self->loop.object;
 	if (k && loop)
-		PRELOAD_RECORD(turn_due, k->number, !self->loop.turn && turn_is_timed(), loop,
-			turn_role(k->coroutine));
+		PRELOAD_RECORD(
+			turn_due, k->number, !self->loop.turn && turn_is_timed(), loop, k->role);
 }
 
 /* ---- what _asyncio calls --------------------------------------------------------------------- */
@@ -343,18 +361,21 @@ static int turn_sent(uintptr_t coroutine, uintptr_t value, uintptr_t *result)
 		return real(coroutine, value, result);
 	struct turn_known task = *turn.task; /* the table may change meanwhile */
 	if (turn.outer)
-		turn_ends(turn.outer->task, false);
+		(void)turn_ends(turn.outer->task->coroutine, false);
 	turn_begins(self, turn.task);
 	turn.task = &task;
 	self->loop.turn = &turn;
 	const int status = real(coroutine, value, result);
 	self = preload_own();
 	self->loop.turn = turn.outer;
-	turn_ends(&task, status != SENT_NEXT);
+	task.site = turn_ends(coroutine, status != SENT_NEXT);
+	struct turn_known *known = turn_find(coroutine);
+	if (known && known->number == task.number) {
+		known->site = task.site;
+		known->coroutine = status == SENT_NEXT ? coroutine : 0;
+	}
 	if (turn.outer)
 		turn_begins(self, turn.outer->task);
-	if (status != SENT_NEXT && turn_find(coroutine))
-		turn_find(coroutine)->coroutine = 0;
 	return status;
 }
 
