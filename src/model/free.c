@@ -37,6 +37,7 @@ struct model *model_free(struct model *m)
 		model_free_thread(&m->thread[i]);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		free_object(&m->object[i]);
+	model_free_turns(m);
 	void *owned[] = {m->kernel.waker, m->kernel.run_time, m->thread, m->annotated.standing,
 		m->follow.followed, m->listener, m->object, m->connection, m->processors.processor,
 		m->made.role, m->made.class_, m->made.state, m->made.actor, m->made.queue,
@@ -52,7 +53,8 @@ struct model *model_free(struct model *m)
 		&m->sampled.spins, &m->annotated.machines, &m->sampled.samples, &m->sampled.pools,
 		&m->naming.files, &m->naming.own, &m->naming.alike, &m->naming.equal,
 		&m->sampled.inlined_at, &m->sampled.lines, &m->sampled.chains, &m->sampled.points,
-		&m->sampled.insides, &m->timing.clocks, &m->known.owners, &m->naming.identities};
+		&m->sampled.insides, &m->timing.clocks, &m->timing.turns.tasks, &m->known.owners,
+		&m->naming.identities};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	base_strtab_free(m->naming.texts);

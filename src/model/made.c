@@ -245,8 +245,10 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 		.frees_locks = model_object_is(type, MODEL_TRAIT_frees_locks),
 		.counts = model_object_is(type, MODEL_TRAIT_counts) &&
 			  model_object(m, object)->queue == NONE,
-		/* what an rwlock's readers left together: `room` says whether one is in */
-		.informs = model_object_is(type, MODEL_TRAIT_handed) &&
+		/* what an rwlock's readers left together: `room` says whether one is in; when an
+		 * event loop was last given up: its token says whether somebody has it */
+		.informs = (model_object_is(type, MODEL_TRAIT_handed) ||
+				   type == TRACE_OBJECT_event_loop) &&
 			   part == MODEL_QUEUE_helper && discipline == GRAPH_FIFO,
 	};
 	uint64_t capacity =

@@ -67,7 +67,8 @@ enum model_state_kind model_cause_kind(enum model_cause c);
 	X(state)   /* annotated */                                                                 \
 	X(rank)    /* of MPI: "rank 3" */                                                          \
 	X(mpi_call)                                                                                \
-	X(communicator) /* by its name alone */
+	X(communicator) /* by its name alone */                                                    \
+	X(library)      /* a function of a runtime's library */
 enum model_argument_type {
 #define X(name) MODEL_ARGUMENT_##name,
 	MODEL_ARGUMENTS(X)
@@ -152,6 +153,7 @@ enum model_trait {
 	MODEL_TRAIT_alike = 1 << 14,       /* drawn as one with others of the same users */
 	MODEL_TRAIT_carries = 1 << 15,     /* a hand-off through it is communication */
 	MODEL_TRAIT_had_to_run = 1 << 16,  /* whoever runs has it: that is no state of its own */
+	MODEL_TRAIT_had_asleep = 1 << 17,  /* ... and sleeps with it */
 };
 bool model_object_is(enum trace_object_type type, enum model_trait trait);
 #define MODEL_TYPE_PROCESSOR TRACE_OBJECT_NR /* a queue's type beside those of objects */
@@ -336,6 +338,8 @@ const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_inferred);
 /* The actor that a stream of the trace is; UINT32_MAX: none. */
 uint32_t model_stream_actor(const struct model *m, uint32_t stream);
+/* ... while that task has its turn on it (records turn_begin, turn_end); 0: none has. */
+uint32_t model_turn_actor(const struct model *m, uint32_t stream, uint64_t task);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);

@@ -124,6 +124,7 @@ struct actor_info {
 	uint32_t role, thread, number, actor_def;
 	uint32_t state;             /* what it entered last; NONE: nothing yet */
 	uint32_t clock_site;        /* + 1; 0: not a clock */
+	uint32_t clock_of;          /* + 1: of that actor alone, whose name it has */
 	enum model_actor_kind kind; /* of one without a role and definition: what it is */
 	uint32_t object;            /* ... and of what */
 	/* connections.c; of a base actor: */
@@ -246,6 +247,32 @@ struct box_timer {
 	uint64_t nr_sent;
 };
 
+/* rules_turn.c: a task of an event loop. */
+struct turn_task {
+	uint32_t actor, role, wake_queue, clock; /* clock: an actor that only time moves; NONE */
+	uint32_t state;                          /* what it waits in */
+	uint32_t run_state, at, site;            /* at, site: as turn_end has them */
+	struct run_states runs;
+	uint64_t due_ns;               /* of its time; 0: it waits for another thing */
+	bool waits, is_ready, is_told; /* told: that its time has come */
+};
+struct turn_time { /* when a task's time comes, as far as it still waits for that */
+	uint64_t due_ns;
+	uint32_t task;
+};
+struct turn_loop {
+	uint32_t object;
+	struct turn_time *time; /* a heap */
+	size_t nr_times, time_capacity;
+};
+struct model_turns {
+	struct turn_task *task;
+	size_t nr_tasks, task_capacity;
+	struct turn_loop *loop;
+	size_t nr_loops, loop_capacity;
+	struct base_map tasks; /* (process, number) -> task */
+};
+
 /* What times and signals end (rules_clock.c). */
 struct model_timing {
 	struct clock *clock;
@@ -255,6 +282,7 @@ struct model_timing {
 	struct base_map
 		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when;
 				    (., 2): when it was told anything */
+	struct model_turns turns;
 	uint32_t *timer; /* the clocks of timerfds */
 	size_t nr_timers, timer_capacity;
 	struct box_timer *box_timer;
@@ -603,6 +631,10 @@ enum { MODEL_PROCESSORS_MAX = 1 << 16 };
 uint32_t model_processor_queue(struct model *m, uint64_t number);
 /* A thread is on a processor that no rule has met: it tells when it begins. */
 void model_unborn_in(struct model *m, struct thread *t, const struct trace_record *r);
+/* rules_turn.c: nothing but time ended the wait of an event loop's thread. True: a task's time, which
+ * is told. */
+bool model_turn_time_came(struct model *m, struct thread *t, uint64_t time_ns);
+void model_free_turns(struct model *m);
 /* rules_task.c: a task that was ready has a processor. */
 void model_task_comes(struct model *m, struct thread *t, const struct trace_record *r);
 uint32_t model_make_processor(struct model *m, uint64_t number);

@@ -460,6 +460,9 @@ static void names_add_argument(struct model *m, struct base_str *s, const struct
 	case MODEL_ARGUMENT_communicator:
 		model_add_communicator(m, s, st->class_ix);
 		break;
+	case MODEL_ARGUMENT_library:
+		base_str_add(s, model_site_function(m, st->detail));
+		break;
 	case MODEL_ARGUMENT_machine:
 		base_str_add(s, trace_text_of(m->defs, st->role));
 		break;
@@ -725,6 +728,11 @@ static void names_name_actor(struct model *m, struct actor_info *a)
 			a->pub.group = machine_group(m, d);
 		} else if (a->kind == MODEL_ACTOR_device) {
 			name_device(m, a, &s);
+		} else if (a->clock_of) { /* (which was made before it) */
+			const struct model_actor *of = &m->made.actor[a->clock_of - 1].pub;
+			a->pub.group = of->group;
+			a->pub.group_ix = of->group_ix;
+			base_str_add(&s, of->name);
 		} else if (a->clock_site) {
 			a->pub.group = "clock";
 			base_str_add(&s, "clock");

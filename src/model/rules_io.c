@@ -605,6 +605,8 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	else if (e->result > 0 && is_timer(m, e->object) &&
 		 model_timer_is_ready(m, t, e->object, r->time_ns))
 		; /* what ended it is told */
+	else if (e->result == 0 && model_turn_time_came(m, t, r->time_ns))
+		; /* so is whose time it was */
 	else if (e->result == 0 || is_timer(m, e->object))
 		limit_ended(m, t, r->time_ns);
 	else if (e->object && e->result > 0 && e->writable &&

@@ -170,8 +170,12 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 		return;
 	rules_lock_release(m, t, o, object, site);
 	o->lock.released_ns = r->time_ns;
+	bool had_asleep =
+		model_object_is((enum trace_object_type)rules_lock_definition(m, object)->type,
+			MODEL_TRAIT_had_asleep);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-		model_current_state(t), model_by_chance(t, t->limit.timed_ns, r->time_ns));
+		model_current_state(t),
+		had_asleep ? 0 : model_by_chance(t, t->limit.timed_ns, r->time_ns));
 }
 
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */

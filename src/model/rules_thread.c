@@ -559,13 +559,15 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 void model_free_thread(struct thread *t)
 {
 	base_free(t->runs.by_site);
+	base_free(t->turn.runs.by_site);
 	base_free(t->held);
 	base_free(t->machine);
 	base_free(t->visit.sample);
 	base_free(t->k.task.needs);
 	t->k.task.needs = NULL;
 	t->k.task.nr_needs = t->k.task.needs_capacity = 0;
-	t->runs.by_site = NULL;
+	t->runs.by_site = t->turn.runs.by_site = NULL;
+	t->turn.runs.capacity = 0;
 	t->held = NULL;
 	t->machine = NULL;
 	t->visit = (struct visit){0};
@@ -726,7 +728,7 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 	bool again = t->naps.nr &&
 		     model_is_next_to_nothing(begin_ns - t->naps.end_ns, end_ns - begin_ns);
 	t->naps.nr = again ? t->naps.nr + 1 : 1;
-	t->naps.held = t->nr_held != 0;
+	t->naps.held = t->nr_held != 0 || t->turn.task != 0; /* a task has its loop */
 	t->naps.broken = false;
 	t->naps.begin_ns = begin_ns;
 	t->naps.end_ns = end_ns;

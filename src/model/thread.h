@@ -160,6 +160,12 @@ struct nap_row {
 };
 enum { MODEL_NAP_ROWS = 4 }; /* places of a thread */
 
+/* Running states of a thread, or of a task. */
+struct run_states {
+	uint32_t *by_site; /* site id -> state + 1 */
+	size_t capacity;
+};
+
 /* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
  * actor. */
 struct thread {
@@ -223,10 +229,14 @@ struct thread {
 		uint64_t timer_ns, timed_ns; /* one ended its last wait; how long that was, or 0 */
 		uint64_t timed_before_ns;    /* the same of the wait before the present one */
 	} limit;
-	struct {
-		uint32_t *by_site; /* site id -> state + 1 */
-		size_t capacity;
-	} runs;
+	struct run_states runs;
+	struct { /* rules_turn.c: an event loop's thread speaks for the task whose turn it is */
+		uint32_t task;        /* + 1; 0: for itself */
+		uint32_t actor, role; /* its own, meanwhile */
+		uint32_t run_state;
+		struct run_states runs;
+		uint32_t loop; /* of model_turns + 1; 0: it has none */
+	} turn;
 	bool resumes;              /* the present wait goes on after a signal's handler */
 	bool interrupted;          /* and such a one is not over, though its handler does things */
 	uint32_t at_barrier;       /* object: has come there and not left; 0: none */

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 enum {
 	GOT_SLOTS = 2048, /* a power of 2, well above the number of our functions */
@@ -271,6 +272,13 @@ static bool got_unlock(const struct got_module *m, uintptr_t at, bool *open)
 	return *open;
 }
 
+static void got_lock_again(const struct got_module *m, bool open)
+{
+	if (open)
+		(void)preload_syscall(SYS_mprotect, (long)m->relro, (long)(m->relro_end - m->relro),
+			PROT_READ, 0, 0, 0);
+}
+
 static void got_walk_table(struct got_walk *walk, const struct got_module *m,
 	const ElfW(Rela) * rela, size_t bytes, bool *open)
 {
@@ -317,9 +325,7 @@ static int got_visit(struct dl_phdr_info *info, size_t size, void *argument)
 		return 0;
 	got_walk_table(walk, &m, m.plt, m.plt_bytes, &open);
 	got_walk_table(walk, &m, m.rela, m.rela_bytes, &open);
-	if (open)
-		(void)preload_syscall(SYS_mprotect, (long)m.relro, (long)(m.relro_end - m.relro),
-			PROT_READ, 0, 0, 0);
+	got_lock_again(&m, open);
 	return 0;
 }
 
@@ -366,11 +372,91 @@ void preload_got_lead_in(uint32_t *entries)
 	*entries = walk.nr_ours;
 }
 
+/* ---- what one module calls ------------------------------------------------------------------- */
+
+enum { GOT_LED_MAX = 16 };
+static struct got_led {
+	uintptr_t at, value, ours; /* value: as it was */
+} got_led[GOT_LED_MAX];
+static uint32_t got_nr_led;
+
+/* What is to be read-only can still be written: the loader is not done with the module. */
+static bool got_is_loading(const struct got_module *m, uintptr_t at)
+{
+	uintptr_t value = __atomic_load_n((uintptr_t *)at, __ATOMIC_RELAXED);
+	struct iovec from = {&value, sizeof value}, to = {(void *)at, sizeof value};
+	return at >= m->relro && at < m->relro_end &&
+	       preload_syscall(SYS_process_vm_writev, preload_self->pid, (long)&from, 1, (long)&to,
+		       1, 0) > 0;
+}
+
+static bool got_lead_entry(
+	const struct got_module *m, uintptr_t at, const struct preload_got_name *n, bool *open)
+{
+	const uintptr_t value = __atomic_load_n((uintptr_t *)at, __ATOMIC_RELAXED);
+	const bool is_lazy = value >= m->start && value < m->end;
+	if (value == n->ours)
+		return true;
+	if (got_nr_led == GOT_LED_MAX || !(value == n->real || is_lazy) ||
+		(!*open && got_is_loading(m, at)) || !got_unlock(m, at, open))
+		return false;
+	got_led[got_nr_led++] = (struct got_led){at, is_lazy ? n->real : value, n->ours};
+	__atomic_store_n((uintptr_t *)at, n->ours, __ATOMIC_RELEASE);
+	return true;
+}
+
+static unsigned got_lead_table(const struct got_module *m, const ElfW(Rela) * rela, size_t bytes,
+	const struct preload_got_name *names, size_t nr_names, bool *open)
+{
+	unsigned nr_led = 0;
+	for (size_t i = 0; rela && i < bytes / sizeof *rela; i++) {
+		const unsigned type = ELF64_R_TYPE(rela[i].r_info);
+		const uintptr_t at = m->bias + rela[i].r_offset;
+		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || at % sizeof at ||
+			at < m->start || at >= m->end)
+			continue;
+		const char *name = m->text + m->symbol[ELF64_R_SYM(rela[i].r_info)].st_name;
+		for (size_t k = 0; k < nr_names; k++)
+			if (strcmp(name, names[k].name) == 0)
+				nr_led += got_lead_entry(m, at, &names[k], open);
+	}
+	return nr_led;
+}
+
+bool preload_got_lead_names(uintptr_t bias, const ElfW(Phdr) * segment, size_t nr_segments,
+	const struct preload_got_name *names, size_t nr_names)
+{
+	struct got_module m;
+	bool open = false;
+	unsigned nr_led = 0;
+	if (!got_describe(&m, bias, segment, nr_segments))
+		return false;
+	nr_led += got_lead_table(&m, m.plt, m.plt_bytes, names, nr_names, &open);
+	nr_led += got_lead_table(&m, m.rela, m.rela_bytes, names, nr_names, &open);
+	got_lock_again(&m, open);
+	return nr_led != 0;
+}
+
+/* (Such modules are never unloaded. One whose table is read-only calls us on: we stay.) */
+static void got_lead_names_out(void)
+{
+	for (uint32_t i = 0; i < got_nr_led; i++) {
+		struct iovec to = {&got_led[i].value, sizeof(uintptr_t)},
+			     from = {(void *)got_led[i].at, sizeof(uintptr_t)};
+		if (__atomic_load_n((uintptr_t *)got_led[i].at, __ATOMIC_RELAXED) ==
+			got_led[i].ours)
+			(void)preload_syscall(SYS_process_vm_writev, preload_self->pid, (long)&to,
+				1, (long)&from, 1, 0);
+	}
+	got_nr_led = 0;
+}
+
 void preload_got_lead_out(void)
 {
 	struct got_walk walk = {.in = false};
 	got_walk_all(&walk);
 	got_nr_lazy = 0;
+	got_lead_names_out();
 }
 
 static int got_look_at_counters(struct dl_phdr_info *info, size_t size, void *argument)

@@ -775,6 +775,10 @@ __attribute__((weak)) bool preload_gil_signals(const volatile void *cond, uintpt
 	return false;
 }
 
+__attribute__((weak)) void preload_python_polls(void)
+{
+}
+
 __attribute__((weak)) struct preload_java preload_java PRELOAD_EARLY;
 __attribute__((weak)) void preload_java_meets(const struct dl_phdr_info *info)
 {

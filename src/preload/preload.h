@@ -131,6 +131,15 @@ bool preload_gil_is_mutex(const volatile void *mutex);
 bool preload_gil_waits(const volatile void *cond, uintptr_t caller);
 void preload_gil_waited(const volatile void *cond); /* after a wait that was not told */
 bool preload_gil_signals(const volatile void *cond, uintptr_t caller);
+void preload_python_polls(void); /* somebody waits for readiness, perhaps an event loop */
+
+/* Event loops (preload/loop.c). This thread runs that one from now on, and has it; it, or the task
+ * whose turn it is, has it, or has not; the thread waits for readiness, and has waited. */
+void preload_loop_begin(const void *address, const char *name);
+void preload_loop_take(uint64_t site);
+void preload_loop_give(uint64_t site);
+void preload_loop_idles(void);
+void preload_loop_goes_on(void);
 
 /* A Java VM in this process (src/runtime/java): what Java's threads wait for is told in Java's terms,
  * and what the VM's own mutexes do is its own matter. */
@@ -229,6 +238,11 @@ struct preload_thread {
 	struct record_lock_stamps lock;
 	uint64_t java[PRELOAD_JAVA_WORDS]; /* of the room of that name */
 	uint64_t isolate;                  /* of V8's, that was met in this thread last; or 0 */
+	struct {                           /* an event loop (loop.c) */
+		uint64_t object;           /* that runs in this thread; 0: none */
+		uint8_t is_held;
+		void *turn; /* of a task, that this thread is in */
+	} loop;
 	_Alignas(128)
 		uint64_t more[PRELOAD_MORE_WORDS]; /* what each library adds; stays in a fork */
 };

@@ -42,6 +42,7 @@
 	X(java_lock, "lock")                    /* of java.util.concurrent */                      \
 	X(blocker, "blocker")                   /* what else a thread of Java's waits for */       \
 	X(safepoint, "safepoint")               /* at which a Java VM stops its threads */         \
+	X(event_loop, "event loop")             /* whoever has its turn has it */                  \
 						/* one more type of object: before this line */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
@@ -306,6 +307,17 @@ enum trace_task {
 	TRACE_TASKS(X)
 #undef X
 		TRACE_TASK_NR
+};
+
+/* turn_end.how */
+#define TRACE_TURNS(X)                                                                             \
+	X(waits, "waits")                                                                          \
+	X(ends, "has ended")
+enum trace_turn {
+#define X(name, text) TRACE_TURN_##name,
+	TRACE_TURNS(X)
+#undef X
+		TRACE_TURN_NR
 };
 
 /* disk_begin.op */

@@ -142,6 +142,7 @@ ENUM_NAMER(name_io, TRACE_IO_OPS)
 ENUM_NAMER(name_context, TRACE_CONTEXTS)
 ENUM_NAMER(name_sleep, TRACE_SLEEPS)
 ENUM_NAMER(name_task, TRACE_TASKS)
+ENUM_NAMER(name_turn, TRACE_TURNS)
 ENUM_NAMER(name_disk, TRACE_DISK_OPS)
 ENUM_NAMER(name_ring_op, TRACE_RING_OPS)
 ENUM_NAMER(name_mpi_op, TRACE_MPI_OPS)
@@ -221,6 +222,7 @@ static const struct namer {
 	{"enum trace_context", name_context},
 	{"enum trace_sleep", name_sleep},
 	{"enum trace_task", name_task},
+	{"enum trace_turn", name_turn},
 	{"enum trace_disk", name_disk},
 	{"io_uring operation", name_ring_op},
 	{"enum trace_mpi", name_mpi_op},

@@ -100,6 +100,24 @@ test_node_baseline() {
 	about_thrice ladder 'slow \([^)]*/work.js:2\)' 'fast \([^)]*/work.js:7\)'
 }
 
+# How long the loop was held, and by which function.
+test_node_loop() {
+	need_node
+	cat >loop.js <<-'END'
+		function slowHandler(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
+		let rounds = 0, sum = 0;
+		function next() {
+		  sum += slowHandler(8000000);
+		  if (++rounds < 15) setTimeout(next, 2);
+		}
+		next();
+	END
+	record_node loop
+	longpole locks loop.lpt >locks.txt
+	has locks.txt 'event loop of Node.js was held for' 'mostly running slowHandler'
+	grep -q 'lock_release object=[0-9]*(event loop of Node.js)' loop.dump || fail 'it is never given up'
+}
+
 # Predicted, and made so.
 test_node_whatif() {
 	need_node

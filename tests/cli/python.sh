@@ -158,6 +158,39 @@ test_python_gil() {
 		"processes took $(jq -r '.result.elapsed_ns / 1e6 | floor' processes.json) ms" >&2
 }
 
+# The frames of a wait are those that faulthandler writes at that moment: 40 times, below calls by chance.
+test_python_frames() {
+	need_python
+	cat >frames.py <<-'END'
+		import faulthandler, random, sys, threading
+		lock = threading.Lock()
+		def leaf(depth):
+		    faulthandler.dump_traceback(file=sys.stderr, all_threads=False); lock.acquire(timeout=0.001)
+		def left(depth):
+		    descend(depth - 1)
+		def right(depth):
+		    sum(descend(depth - 1) or 0 for _ in range(1))
+		def descend(depth):
+		    (leaf if depth <= 0 else random.choice((left, right)))(depth)
+		random.seed(1)
+		lock.acquire()
+		for i in range(40):
+		    descend(random.randrange(4))
+	END
+	expect 0 longpole record -q -o frames.lpt "$python" -S frames.py
+	longpole dump frames.lpt >dump.txt
+	"$python" - err dump.txt <<-'END' || fail 'other frames'
+		import re, sys
+		true = open(sys.argv[1]).read().split("Stack (most recent call first):\n")[1:]
+		seen = re.findall(r"token_wait .* stack=[1-9]\d*\((leaf .*)\)$", open(sys.argv[2]).read(), re.M)
+		assert len(true) == len(seen) == 40, (len(true), len(seen))
+		for a, b in zip(true, seen):
+		    a = re.findall(r'line (\d+) in (.*)', a)
+		    b = [(line, name.rsplit(".", 1)[-1]) for name, line in re.findall(r"(\S+) \(\S+:(\d+)\)", b)]
+		    assert a[:len(b)] == b and len(b) >= min(len(a), 12), (a, b)
+	END
+}
+
 # seen_computing TRACE FUNCTION - the share of the trace's samples that have it innermost; of those that have any function of computing.py.
 seen_computing() {
 	longpole dump "$1" >dump.txt
@@ -249,4 +282,221 @@ test_python_computing_joined() {
 	wait "$pid" || true
 	longpole dump joined.lpt >dump.txt
 	grep -q ' sample .*(crunch (.*joined.py:' dump.txt || { longpole report joined.lpt >&2; cat err >&2; fail 'crunch() is not seen'; }
+}
+
+# need_asyncio - ... and whose module _asyncio is a library of its own.
+need_asyncio() {
+	need_python
+	"$python" -c 'import _asyncio; _asyncio.__file__' 2>/dev/null || skip "$python has _asyncio in itself"
+}
+
+# is_explained TRACE - at least 95 % of its path, without what other programs on this machine did to it.
+is_explained() {
+	longpole report --json "$1" >explained.json || fail "no report of $1"
+	is_json explained.json '.result.explained_share >= 0.95'
+}
+
+# whatif_of TRACE EDIT CHANGED - what the edit is predicted to give, and what the changed program took: for who reads the log.
+whatif_of() {
+	longpole whatif --json "$1" scale "$2" >whatif.json || fail "no prediction of $2"
+	is_json whatif.json '.result.scenarios[0].best.predicted_speedup > 1.02'
+	longpole report --json "$3" >changed.json || fail "no report of $3"
+	echo "# $2: predicted $(jq -r '.result | (.elapsed_ns / .scenarios[0].best.predicted_speedup / 1e6 | floor)' whatif.json) ms," \
+		"made so it took $(jq -r '.result.elapsed_ns / 1e6 | floor' changed.json) ms" >&2
+}
+
+# A task that holds the loop up: it is first, by its own line, and what waits for it says so.
+test_python_asyncio_blocks() {
+	need_asyncio
+	cat >block.py <<-'END'
+		import asyncio, sys, time
+		async def blocker(s):
+		    for i in range(20):
+		        await asyncio.sleep(0.005)
+		        time.sleep(s)
+		async def ticker():
+		    for i in range(20):
+		        await asyncio.sleep(0.01)
+		async def main():
+		    await asyncio.gather(blocker(float(sys.argv[1])), ticker())
+		asyncio.run(main())
+		print("done")
+		sys.exit(3)
+	END
+	record_python block 0.05
+	grep -E '^ +#1 .*sleeping +block.py:5' block.txt >/dev/null || fail "$(<block.txt)"
+	is_explained block.lpt
+	longpole actors block.lpt >actors.txt || fail 'no actors'
+	grep -q '/blocker' actors.txt && grep -q '/ticker' actors.txt || fail "$(<actors.txt)"
+	# the ticker's time comes while the loop is the blocker's
+	longpole dump block.lpt >dump.txt
+	grep -q 'turn_due task=[0-9]* timed=1 .*(ticker (' dump.txt || fail 'its time does not come'
+	longpole locks --site block.lpt >locks.txt
+	has locks.txt 'event loop of asyncio' 'blocker (block.py:4)'
+	mv block.lpt before.lpt
+	record_python block 0.025
+	whatif_of before.lpt 'sleeping=-50%' block.lpt
+}
+
+# A queue between two tasks, either of which is slow: the slow one's line is first, and the other one waits where it does.
+test_python_asyncio_queue() {
+	need_asyncio
+	cat >queue.py <<-'END'
+		import asyncio, sys
+		put, get = float(sys.argv[1]), float(sys.argv[2])
+		async def consume(q):
+		    while await q.get() is not None:
+		        if get:
+		            await asyncio.sleep(get)
+		async def produce(q):
+		    for i in range(40):
+		        if put:
+		            await asyncio.sleep(put)
+		        await q.put(i)
+		    await q.put(None)
+		async def main():
+		    q = asyncio.Queue(4)
+		    await asyncio.gather(produce(q), consume(q))
+		asyncio.run(main())
+	END
+	mv queue.py two.py
+	record_python two 0 0.02
+	grep -E '^ +#1 .*sleeping in consume +two.py:6' two.txt >/dev/null || fail "$(<two.txt)"
+	is_explained two.lpt
+	longpole actors --all two.lpt >actors.txt || fail 'no actors'
+	has actors.txt 'waiting at Queue.put in produce'
+	mv two.lpt before.lpt
+	record_python two 0 0.01
+	whatif_of before.lpt 'sleeping in consume=-50%' two.lpt
+	record_python two 0.02 0
+	grep -E '^ +#1 .*sleeping in produce +two.py:10' two.txt >/dev/null || fail "$(<two.txt)"
+	longpole actors --all two.lpt >actors.txt || fail 'no actors'
+	has actors.txt 'waiting at Queue.get in consume'
+}
+
+# The slow one of those that are gathered; a function in a thread; a semaphore.
+test_python_asyncio_others() {
+	need_asyncio
+	cat >gather.py <<-'END'
+		import asyncio
+		async def slow():
+		    for i in range(10):
+		        await asyncio.sleep(0.05)
+		async def fast():
+		    for i in range(10):
+		        await asyncio.sleep(0.01)
+		async def main():
+		    await asyncio.gather(fast(), slow(), fast())
+		asyncio.run(main())
+	END
+	record_python gather
+	grep -E '^ +#1 .*sleeping in slow +gather.py:4' gather.txt >/dev/null || fail "$(<gather.txt)"
+	is_explained gather.lpt
+	cat >tothread.py <<-'END'
+		import asyncio, time
+		def slow_work():
+		    time.sleep(0.05)
+		async def work():
+		    for i in range(10):
+		        await asyncio.to_thread(slow_work)
+		async def quick():
+		    for i in range(10):
+		        await asyncio.sleep(0.01)
+		async def main():
+		    await asyncio.gather(work(), quick())
+		asyncio.run(main())
+	END
+	record_python tothread
+	grep -E '^ +#1 .*sleeping +tothread.py:3' tothread.txt >/dev/null || fail "$(<tothread.txt)"
+	is_explained tothread.lpt
+	cat >semaphore.py <<-'END'
+		import asyncio
+		async def use(s):
+		    async with s:
+		        await asyncio.sleep(0.05)
+		async def main():
+		    s = asyncio.Semaphore(2)
+		    await asyncio.gather(*(use(s) for i in range(20)))
+		asyncio.run(main())
+	END
+	record_python semaphore
+	grep -E '^ +#1 .*sleeping in use +semaphore.py:4' semaphore.txt >/dev/null || fail "$(<semaphore.txt)"
+	is_explained semaphore.lpt
+	longpole actors --all semaphore.lpt >actors.txt || fail 'no actors'
+	has actors.txt 'waiting at Semaphore.acquire in use'
+}
+
+# Turns within turns (tasks that begin at once), two loops in two threads, tasks that are cancelled or end by an error.
+test_python_asyncio_odd() {
+	need_asyncio
+	cat >odd.py <<-'END'
+		import asyncio, os, sys, threading
+		async def nap(n):
+		    for i in range(n):
+		        await asyncio.sleep(0.001)
+		    return n
+		async def fails():
+		    await asyncio.sleep(0)
+		    raise ValueError("no")
+		async def main():
+		    if sys.version_info >= (3, 12):
+		        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+		    t = asyncio.create_task(nap(1000))
+		    try:
+		        await asyncio.wait_for(asyncio.shield(nap(1000)), 0.02)
+		    except asyncio.TimeoutError:
+		        print("too late")
+		    t.cancel()
+		    print(await asyncio.gather(t, fails(), nap(3), return_exceptions=True))
+		    async for i in agen():
+		        print(i)
+		    p = await asyncio.create_subprocess_exec("true")
+		    print(await p.wait())
+		async def agen():
+		    for i in range(3):
+		        await asyncio.sleep(0.001)
+		        yield i
+		threads = [threading.Thread(target=lambda: asyncio.run(nap(50))) for i in range(2)]
+		for t in threads: t.start()
+		for t in threads: t.join()
+		asyncio.run(main())
+		if not os.fork():
+		    asyncio.run(nap(2))
+		    os._exit(0)
+		os.wait()
+	END
+	record_python odd
+	longpole dump odd.lpt >dump.txt
+	(($(grep -c 'turn_begin' dump.txt) > 100)) || fail 'no turns'
+}
+
+# One that is joined, and joined again.
+test_python_asyncio_joined() {
+	local pid
+	need_asyncio
+	cat >server.py <<-'END'
+		import asyncio, time
+		async def tick():
+		    while time.time() < end:
+		        await asyncio.sleep(0.005)
+		async def main():
+		    await asyncio.gather(tick(), tick())
+		end = time.time() + 60
+		print("on", flush=True)
+		asyncio.run(main())
+	END
+	"$python" -S server.py >server.out &
+	pid=$!
+	for _ in {1..600}; do
+		[[ ! -s server.out ]] || break
+		sleep 0.1
+	done
+	for i in 1 2; do
+		longpole record -q -p "$pid" --for=1s -o joined$i.lpt >out 2>err || { kill "$pid"; grep -q 'not permitted\|refused' err && skip "$(<err)"; fail "$(<err)"; }
+		longpole dump joined$i.lpt >dump.txt
+		(($(grep -c 'turn_end .*(tick (' dump.txt) > 5)) || { kill "$pid"; fail "no turns when it is joined for the ${i}. time"; }
+	done
+	kill -0 "$pid" || fail 'it has ended'
+	kill "$pid"
+	wait "$pid" || true
 }

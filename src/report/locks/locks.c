@@ -156,6 +156,7 @@ static enum base_status make_rows(struct builder *b, struct base_err *err)
 		if (!row->name) {
 			row->name = name;
 			row->type = trace_object_type_text(trace_def_object(d, object)->type);
+			row->is_loop = trace_def_object(d, object)->type == TRACE_OBJECT_event_loop;
 			out->nr_locks++;
 		}
 		row->nr_members++;
@@ -466,6 +467,19 @@ static enum base_status locks_list_states(
 	return s;
 }
 
+static void locks_find_mostly(const struct builder *b, struct report_lock *l)
+{
+	double most_ns = 0;
+	for (size_t i = 0; i < l->nr_states; i++) {
+		const struct model_state *st = model_state(b->m, l->state[i].state);
+		if (l->state[i].follows || st->kind == MODEL_STATE_runnable ||
+			l->state[i].path_ns <= most_ns)
+			continue;
+		most_ns = l->state[i].path_ns;
+		l->mostly = base_arena_strndup(b->out->arena, st->name, strlen(st->name));
+	}
+}
+
 static enum base_status locks_add_states(
 	struct builder *b, const struct graph_lane_result *lane, struct base_err *err)
 {
@@ -486,6 +500,8 @@ static enum base_status locks_add_states(
 	}
 	if (s == BASE_OK)
 		s = locks_list_states(b, &of, path_ns, err);
+	for (size_t i = 0; s == BASE_OK && i < b->out->nr_locks; i++)
+		locks_find_mostly(b, &b->out->lock[i]);
 	base_map_fini(&of);
 	base_free(path_ns);
 	return s;

@@ -72,6 +72,8 @@ struct report_lock_gain { /* the run, were the lock held half as long */
 };
 struct report_lock { /* locks of one name */
 	const char *name, *type;
+	bool is_loop;       /* an event loop: who has its turn has it */
+	const char *mostly; /* the state that has most of path_hold_ns; NULL: none */
 	uint64_t nr_members, nr_threads;
 	struct report_lock_use use;
 	uint64_t waiters_max, waited_by_any_ns;         /* at once; while anybody waited */

@@ -163,8 +163,31 @@ static void locks_count_hold(struct lock_count *c, struct lock_thread *t, uint32
 	}
 	if (!t->nr_held)
 		t->held_since_ns = time_ns;
-	t->held[t->nr_held++] = (struct lock_held){
-		.object = object, .site = site, .shared = shared, .since_ns = time_ns};
+	t->held[t->nr_held++] = (struct lock_held){.object = object,
+		.site = site,
+		.shared = shared,
+		.since_ns = time_ns,
+		.told_ns = time_ns};
+}
+
+static void locks_count_tell_path(struct lock_count *c, const struct lock_thread *t,
+	const struct lock_held *h, uint64_t time_ns)
+{
+	if (c->path &&
+		!report_lock_path_hold(c->path, model_turn_actor(c->model, t->stream, t->task),
+			h->object, h->told_ns, time_ns))
+		c->no_memory = true;
+}
+
+/* From now on another actor holds what the thread holds. */
+static void locks_count_turn(
+	struct lock_count *c, struct lock_thread *t, uint64_t task, uint64_t time_ns)
+{
+	for (size_t i = 0; i < t->nr_held; i++) {
+		locks_count_tell_path(c, t, &t->held[i], time_ns);
+		t->held[i].told_ns = time_ns;
+	}
+	t->task = task;
 }
 
 static void locks_count_end_hold(struct lock_count *c, const struct lock_thread *t,
@@ -176,9 +199,7 @@ static void locks_count_end_hold(struct lock_count *c, const struct lock_thread 
 	if (!cell || !o || !locks_count_counts(c, time_ns))
 		return;
 	times_add(&cell->use.hold, ns);
-	if (c->path && !report_lock_path_hold(c->path, model_stream_actor(c->model, t->stream),
-			       h->object, h->since_ns, time_ns))
-		c->no_memory = true;
+	locks_count_tell_path(c, t, h, time_ns);
 	into(c, &o->hold, ns);
 	c->dynamic.hold[report_lock_bin(ns)]++;
 }
@@ -626,6 +647,12 @@ static void locks_count_take_record(struct lock_count *c, const struct trace_rec
 		break;
 	case TRACE_thread_end:
 		t->ended = true;
+		break;
+	case TRACE_turn_begin:
+		locks_count_turn(c, t, r->u.turn_begin.task, now);
+		break;
+	case TRACE_turn_end:
+		locks_count_turn(c, t, 0, now);
 		break;
 	case TRACE_cpu_in:
 		processor(c, t, true, now);

@@ -27,6 +27,7 @@ struct lock_held {
 	uint32_t object, site;
 	bool shared;
 	uint64_t since_ns;
+	uint64_t told_ns; /* the path was told of it until then */
 };
 struct lock_thread {
 	uint32_t stream;
@@ -38,6 +39,7 @@ struct lock_thread {
 	uint32_t calls_object, leaves_object, leaves_site; /* in the lock function; in unlock */
 	uint64_t call_since_ns, leave_since_ns;
 	bool on_processor, began, ended;
+	uint64_t task; /* of an event loop, that has its turn; 0: none */
 	uint64_t processor_since_ns, begin_ns, last_ns;
 	struct report_lock_thread sum;
 };

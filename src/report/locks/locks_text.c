@@ -416,6 +416,47 @@ static void known_line(
 }
 
 /* Of a server the path leads through its clients. */
+/* The place that had it longest; NULL: none is known. */
+static const struct report_lock_site *longest_site(const struct report_lock *r)
+{
+	const struct report_lock_site *longest = NULL;
+	for (size_t i = 0; i < r->nr_sites; i++)
+		if (!longest || r->site[i].use.hold.max_ns > longest->use.hold.max_ns)
+			longest = &r->site[i];
+	return longest && longest->where && *longest->where != '?' ? longest : NULL;
+}
+
+/* How long an event loop was held, and by what: meanwhile nothing else has its turn. */
+static void locks_text_loop(struct base_str *out, const struct report_locks *l,
+	const struct report_lock *r, const struct report_style *st)
+{
+	struct base_str s = {0};
+	const struct report_lock_site *by = longest_site(r);
+	base_str_addf(&s, "%s was held for ", r->name);
+	report_ns(&s, (double)r->use.hold.total_ns);
+	if (l->elapsed_ns) {
+		base_str_add(&s, " (");
+		report_percent(&s, (double)r->use.hold.total_ns / (double)l->elapsed_ns);
+		base_str_add(&s, " of the run)");
+	}
+	base_str_add(&s, ", at most for ");
+	report_ns(&s, (double)r->use.hold.max_ns);
+	if (by)
+		base_str_addf(&s, ", by %s", by->where);
+	if (r->mostly)
+		base_str_addf(&s, "; on the critical path mostly %s", r->mostly);
+	report_wrap(out, st, "LOOP", REPORT_LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+static void locks_text_loops(
+	struct base_str *out, const struct report_locks *l, const struct report_style *st)
+{
+	for (size_t i = 0; i < l->nr_locks; i++)
+		if (l->lock[i].is_loop && l->lock[i].use.hold.nr)
+			locks_text_loop(out, l, &l->lock[i], st);
+}
+
 static void outside_line(
 	struct base_str *out, const struct report_locks *l, const struct report_style *st)
 {
@@ -452,6 +493,7 @@ void report_locks_text(struct base_str *out, const struct report_locks *l,
 	if (l->nr_locks) {
 		counts_line(out, l, style);
 		time_line(out, l, style);
+		locks_text_loops(out, l, style);
 		lock_table(out, l, view, style);
 	}
 	report_locks_events_text(out, l, view, style);

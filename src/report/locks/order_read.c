@@ -258,6 +258,9 @@ static enum base_status order_read_take(
 		return g->nr_threads == ORDER_THREADS_MAX ? BASE_OK : BASE_ERR_NOMEM;
 	switch (r->kind) {
 	case TRACE_lock_acquire:
+		/* (one thread's alone: nobody else waits for it with a lock) */
+		if (trace_def_object(d, r->u.lock_acquire.object)->type == TRACE_OBJECT_event_loop)
+			return BASE_OK;
 		return order_read_acquire(
 			g, t, r->u.lock_acquire.object, r->u.lock_acquire.site, false);
 	case TRACE_shared_acquire:

@@ -32,6 +32,8 @@ void preload_node_calls(void)
 		!node_found.is_in_context(isolate))
 		return;
 	preload_own()->isolate = (uintptr_t)isolate;
+	if (!preload_own()->loop.object) /* each isolate of node's has one, on its thread */
+		preload_loop_begin(isolate, "of Node.js");
 	node_found.set_code_handler(isolate, V8_CODE_ENUMERATES, node_code_event);
 	if (!node_found.add_gc_prologue || !node_found.add_gc_epilogue)
 		return;

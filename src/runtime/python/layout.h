@@ -15,7 +15,16 @@
 
 /* Offsets in bytes. The same in all of them: bytes and tuples have ob_size at 16; of a text the
  * length is at 16, its state at 32. */
-enum { PYTHON_SIZE = 16, PYTHON_BYTES = 32, PYTHON_TEXT_LENGTH = 16, PYTHON_TEXT_STATE = 32 };
+enum {
+	PYTHON_TYPE = 8, /* of an object */
+	PYTHON_SIZE = 16,
+	PYTHON_BYTES = 32,
+	PYTHON_TEXT_LENGTH = 16,
+	PYTHON_TEXT_STATE = 32,
+	PYTHON_FLOAT = 16,
+	PYTHON_TYPE_NAME = 24, /* of a type; the bytes of its objects */
+	PYTHON_TYPE_BYTES = 32,
+};
 struct python_layout {
 	uint32_t version; /* 0x030b: 3.11 */
 	uint32_t interpreters, next_interpreter, threads;
@@ -28,6 +37,9 @@ struct python_layout {
 	/* The global lock: of the runtime itself, or what the main interpreter points to there. */
 	uint32_t main_interpreter, gil;
 	bool is_gil_of_interpreter;
+	/* A coroutine's frame; a frame's variables, and how many of them, and of what it computes
+	 * with, there are. */
+	uint32_t coroutine_frame, variables, top;
 };
 static const struct python_layout python_layouts[] = {
 	{.version = 0x030b,
@@ -52,7 +64,10 @@ static const struct python_layout python_layouts[] = {
 		.ascii = 48,
 		.compact = 72,
 		.main_interpreter = 48,
-		.gil = 360},
+		.gil = 360,
+		.coroutine_frame = 80,
+		.variables = 72,
+		.top = 64},
 	{.version = 0x030c,
 		.interpreters = 40,
 		.next_interpreter = 0,
@@ -76,7 +91,10 @@ static const struct python_layout python_layouts[] = {
 		.compact = 56,
 		.main_interpreter = 48,
 		.gil = 384,
-		.is_gil_of_interpreter = true},
+		.is_gil_of_interpreter = true,
+		.coroutine_frame = 72,
+		.variables = 72,
+		.top = 64},
 };
 
 /* Where 3.13 says it: at which offsets of _Py_DebugOffsets, which is where _PyRuntime begins. */
@@ -150,7 +168,12 @@ static inline bool python_layout_published(const uint8_t *bytes, struct python_l
 	memcpy(&value, bytes + PYTHON_PUBLISHED_FREE_THREADED, sizeof value);
 	if (value)
 		return false;
-	*ret = (struct python_layout){.version = PYTHON_SAYS_ITSELF, .is_gil_of_interpreter = true};
+	/* (what it does not say is as its first release has it) */
+	*ret = (struct python_layout){.version = PYTHON_SAYS_ITSELF,
+		.is_gil_of_interpreter = true,
+		.coroutine_frame = 72,
+		.variables = 72,
+		.top = 64};
 	for (size_t i = 0; i < sizeof python_published / sizeof *python_published; i++) {
 		memcpy(&value, bytes + python_published[i].at, sizeof value);
 		if (value > PYTHON_OFFSET_MAX)

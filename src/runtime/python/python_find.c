@@ -82,18 +82,35 @@ static bool python_find_layout(const struct preload_table *table, struct python_
 	       (number == PYTHON_SAYS_ITSELF && python_layout_published(runtime, ret));
 }
 
+static void python_find_asyncio(const struct preload_table *table)
+{
+	struct python_asyncio *a = &python_found.asyncio;
+	a->send = (uintptr_t)preload_definition(table, "PyIter_Send");
+	a->call = (uintptr_t)preload_definition(table, "PyObject_VectorcallMethod");
+	a->call_bound = (uintptr_t)preload_definition(table, "PyObject_Vectorcall");
+	a->method = (uintptr_t)preload_definition(table, "PyMethod_Type");
+	a->function = (uintptr_t)preload_definition(table, "PyFunction_Type");
+	a->coroutine = (uintptr_t)preload_definition(table, "PyCoro_Type");
+	a->generator = (uintptr_t)preload_definition(table, "PyGen_Type");
+	a->built_in = (uintptr_t)preload_definition(table, "PyCFunction_Type");
+	a->number = (uintptr_t)preload_definition(table, "PyFloat_Type");
+}
+
 /* (one at a time: preload_modules_scan()) */
 void preload_python_meets(const struct dl_phdr_info *info)
 {
 	struct preload_table table;
 	if (preload_has_python()) {
-		if (info->dlpi_name && strstr(info->dlpi_name, "/lib-dynload/"))
+		if (info->dlpi_name && strstr(info->dlpi_name, "/lib-dynload/")) {
 			python_add_module(info);
+			python_turn_meets(info);
+		}
 		return;
 	}
 	if (!preload_table_of(info, &table) || !python_find_layout(&table, &python_found.layout))
 		return;
 	python_found.runtime = (uintptr_t)preload_definition(&table, "_PyRuntime");
+	python_find_asyncio(&table);
 	python_add_module(info);
 	__atomic_store_n(&preload_python.any, true, __ATOMIC_RELEASE);
 	preload_be_indirect(); /* the global lock's mutexes are to be told apart */

@@ -157,7 +157,7 @@ static uint64_t frame_place(const struct python_code *c)
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 /* The innermost; 0: none. */
-static uintptr_t frame_first(void)
+uintptr_t python_frame_first(void)
 {
 	const struct python_layout *l = &python_found.layout;
 	uintptr_t thread = python_thread(), frame = thread ? python_word(thread + l->frame) : 0;
@@ -165,7 +165,7 @@ static uintptr_t frame_first(void)
 }
 
 /* 0: what is no function of anybody (the interpreter puts one where its own C code begins). */
-static uint64_t frame_place_of(uintptr_t frame)
+uint64_t python_frame_place(uintptr_t frame)
 {
 	const struct python_layout *l = &python_found.layout;
 	struct python_code c = {python_word(frame + l->code), python_word(frame + l->instruction)};
@@ -175,14 +175,31 @@ static uint64_t frame_place_of(uintptr_t frame)
 	return frame_place(&c);
 }
 
+uint64_t python_frame_function(uintptr_t frame)
+{
+	const struct python_layout *l = &python_found.layout;
+	const uintptr_t code = python_word(frame + l->code);
+	struct python_code c = {code, code + l->instructions};
+	return code ? frame_place(&c) : 0;
+}
+
+bool python_frame_is(uintptr_t frame, const char *name, size_t nr_bytes)
+{
+	const struct python_layout *l = &python_found.layout;
+	const uintptr_t code = python_word(frame + l->code);
+	const uintptr_t text = code ? python_word(code + l->name) : 0;
+	return text && python_word(text + PYTHON_TEXT_LENGTH) == nr_bytes &&
+	       memcmp((const char *)text + l->ascii, name, nr_bytes) == 0;
+}
+
 uintptr_t preload_python_site(uintptr_t caller)
 {
 	uint64_t innermost = 0;
 	if (!preload_python_is_own(caller) || !preload_on())
 		return caller;
-	uintptr_t frame = frame_first();
+	uintptr_t frame = python_frame_first();
 	for (int i = 0; frame && i < WALK_MAX; i++) {
-		uint64_t place = frame_place_of(frame);
+		uint64_t place = python_frame_place(frame);
 		if (place & PLACE_NUMBER) {
 			if (!(place & PLACE_LIBRARY) || place & PLACE_BEGINS)
 				return ring_place(place & PLACE_NUMBER);
@@ -196,9 +213,9 @@ uintptr_t preload_python_site(uintptr_t caller)
 size_t preload_python_frames(uint64_t *to, size_t max)
 {
 	size_t nr = 0;
-	uintptr_t frame = frame_first();
+	uintptr_t frame = python_frame_first();
 	while (frame && nr < max) {
-		uint64_t place = frame_place_of(frame) & PLACE_NUMBER;
+		uint64_t place = python_frame_place(frame) & PLACE_NUMBER;
 		if (place)
 			to[nr++] = ring_place(place);
 		frame = python_word(frame + python_found.layout.previous);
