@@ -1066,11 +1066,34 @@ static void test_preempts_as_in_the_run(void **state)
 	graph_replay_free(r);
 }
 
+/* Of 50 ns 200 were told, of the next 20 ns 10: only these 10 are left for the 100 ns after that, and
+ * nothing for the last. */
+static void test_recording_is_not_owed_for_ever(void **state)
+{
+	const struct graph_replay_assumed unrecorded = {.unrecorded = true};
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	(void)state;
+	declare(s);
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
+	assert_int_equal(s->recording(s->ctx, 0, 200, NULL), BASE_OK);
+	say(s, GRAPH_VERB_state, 50, 0, 0, 0, OTHER, 0);
+	assert_int_equal(s->recording(s->ctx, 0, 10, NULL), BASE_OK);
+	say(s, GRAPH_VERB_state, 70, 0, 0, 0, RUN, 0);
+	say(s, GRAPH_VERB_state, 170, 0, 0, 0, OTHER, 0);
+	say(s, GRAPH_VERB_state, 270, 0, 0, 0, IDLE, 0);
+	graph_replay_set_end(r, 0);
+	assert_int_equal(graph_replay_run_as(r, NULL, &unrecorded, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 90 + 100);
+	graph_replay_free(r);
+}
+
 /*
- * Of 100 ns of RUN 30 were recording, told in two parts; of 50 ns of OTHER, as it was told, 200; of
- * the 40 ns until a link begins another actor 10, and of the 60 after that none more. Without it
- * each is shorter by so much, however long an edit makes the rest, and none is shorter than
- * nothing.
+ * Of 100 ns of RUN 30 were recording, told in two parts; of 50 ns of OTHER, as it was told, 70: 20 of
+ * them are in what follows. Of the 40 ns until a link begins another actor 10 were, and of the 60
+ * after that none more. Without it each is shorter by so much, however long an edit makes the rest,
+ * and none is shorter than nothing.
  */
 static void test_recording_is_taken_off(void **state)
 {
@@ -1080,10 +1103,10 @@ static void test_recording_is_taken_off(void **state)
 		double run;
 		uint64_t end_ns, linked_end_ns;
 	} row[] = {{{0}, 1, END, LINKED + LATER}, {{.recording_more = 1}, 1, END, LINKED + LATER},
-		{{.unrecorded = true}, 1, 70 + 90, 70 + 30 + LATER},
-		{{.unrecorded = true, .recording_more = 1}, 1, 40 + 80, 40 + 20 + LATER},
+		{{.unrecorded = true}, 1, 70 + 70, 70 + 10 + LATER},
+		{{.unrecorded = true, .recording_more = 0.5}, 1, 55 + 30, 55 + LATER},
 		{{.unrecorded = true, .recording_more = -1}, 1, END, LINKED + LATER},
-		{{.unrecorded = true}, 2, 140 + 180, 140 + 60 + 2 * LATER}};
+		{{.unrecorded = true}, 2, 140 + 140, 140 + 20 + 2 * LATER}};
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
 		struct graph_replay *r = new_replay();
@@ -1097,7 +1120,7 @@ static void test_recording_is_taken_off(void **state)
 		assert_int_equal(s->recording(s->ctx, 0, 10, NULL), BASE_OK);
 		assert_int_equal(s->recording(s->ctx, 0, 20, NULL), BASE_OK);
 		say(s, GRAPH_VERB_state, 100, 0, 0, 0, OTHER, 0);
-		assert_int_equal(s->recording(s->ctx, 0, 200, NULL), BASE_OK);
+		assert_int_equal(s->recording(s->ctx, 0, 70, NULL), BASE_OK);
 		say(s, GRAPH_VERB_state, OTHER_ENDS, 0, 0, 0, RUN, 0);
 		assert_int_equal(s->recording(s->ctx, 0, 10, NULL), BASE_OK);
 		say_link(s, LINKED, 1, RUN);
@@ -1313,6 +1336,7 @@ int main(void)
 		cmocka_unit_test(test_time_limits),
 		cmocka_unit_test(test_killed_while_sleeping),
 		cmocka_unit_test(test_recording_is_taken_off),
+		cmocka_unit_test(test_recording_is_not_owed_for_ever),
 		cmocka_unit_test(test_samples_are_taken_off),
 		cmocka_unit_test(test_sleeps_end_late),
 	};
