@@ -183,6 +183,8 @@ json_t *report_box_json(const struct report_box *box);
 /* ranks.c: what of an MPI program is not in the trace; texts are the arena's. */
 enum base_status report_fill_ranks(struct report_ranks *ret, struct base_arena *arena,
 	struct model *m, struct base_err *err) BASE_MUST_CHECK;
+/* What a table says that a change gains: where the run lasts for a time, of its work. */
+double report_best_gain(const struct report_best *b);
 bool report_box_words(struct base_str *s, const struct report_box *box);
 /* The path itself stays a path when its states become shorter: none is shorter than what is left of
  * it then. path_ns: of the run, by state. 0: edits of another kind. */
