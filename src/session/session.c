@@ -578,7 +578,7 @@ static void handle_signals(struct session *s)
 		int signal = (int)info.ssi_signo;
 		if (signal == SIGCHLD)
 			continue; /* looked after below, whoever it was */
-		if (signal == SIGINT && ++s->interrupts > 1)
+		if (signal == SIGINT && ++s->asked.nr_interrupts > 1)
 			s->stopped = true;
 		if (!s->has_program || s->attach.pid) { /* it is not for the program */
 			s->stopped = true;
