@@ -172,6 +172,51 @@ static void all_say_the_same(void **state)
 	}
 }
 
+/*
+ * Two workers sleep 20 times, side by side, 100 us each time, and a third thread as often somewhere
+ * else; one of these places is halved. Its sleeps may be work, for which the others look; or they are
+ * looks, too, and shorter ones gain nothing. They are not both: then all would end at once.
+ */
+static void naps_are_work_or_looks(void **state)
+{
+	enum { NAPS = 20, NR = 3 };
+	struct bench b;
+	uint64_t at = 2;
+	(void)state;
+	start(&b);
+	uint32_t p = process(&b, "prog"), from = site(&b, "main");
+	const uint32_t job = site(&b, "job"), look = site(&b, "look"), nap[NR] = {job, job, look};
+	for (unsigned i = 0; i <= NR; i++)
+		stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (unsigned i = 0; i < NR; i++) {
+		PUT(&b, 1, 1, thread_create, .token = 1 + i, .site = from);
+		PUT(&b, 1, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = from);
+	}
+	PUT(&b, 1, 1, join_wait, .handle = 2000);
+	for (unsigned k = 0; k < NAPS; k++, at += 101)
+		for (unsigned i = 0; i < NR; i++) {
+			PUT(&b, at, 2 + i, sleep_begin, .duration_ns = 100000, .site = nap[i]);
+			PUT(&b, at + 100, 2 + i, sleep_end);
+		}
+	for (unsigned i = 0; i < NR; i++)
+		PUT(&b, at, 2 + i, thread_end);
+	for (unsigned i = 0; i < NR; i++) {
+		if (i)
+			PUT(&b, at + i, 1, join_wait, .handle = 2000 + i);
+		PUT(&b, at + i + 1, 1, join_done, .handle = 2000 + i);
+	}
+	end(&b, at + NR);
+	static const char *const edit[] = {"job=-50%", "look=-50%"};
+	for (size_t i = 0; i < BASE_COUNT(edit); i++) {
+		struct report_best best = parts_whatif(&b, "scale", edit[i]);
+		assert_true(best.low < 1);
+		assert_in_range((uint64_t)(100 * best.high), 195, 215);
+	}
+	finish(&b);
+}
+
 /* Of 1000 us 700 pass while another program has the processor: no pole, and shares are without it. */
 static void other_programs_are_set_apart(void **state)
 {
@@ -350,6 +395,7 @@ int main(void)
 		cmocka_unit_test(other_programs_are_set_apart),
 		cmocka_unit_test(fits_the_terminal),
 		cmocka_unit_test(time_in_mpi),
+		cmocka_unit_test(naps_are_work_or_looks),
 		cmocka_unit_test(numbers_that_are_none),
 		cmocka_unit_test(replay_stands_still),
 		cmocka_unit_test(replay_is_refuted),
