@@ -115,12 +115,13 @@ class Run:
         self.stderr = stderr
 
 
-def run_once(command, env=None, cwd=None, timeout=300):
+def run_once(command, env=None, cwd=None, timeout=300, keeps_output=True):
+    """keeps_output: false for a program that writes much, which would wait for us to read it."""
     busy = busy_seconds()
     own, children = os.times(), children_seconds()
     begin = time.perf_counter()
-    result = subprocess.run(command, capture_output=True, env=env, cwd=cwd, timeout=timeout, check=False,
-                            stdin=subprocess.DEVNULL)
+    result = subprocess.run(command, stdout=subprocess.PIPE if keeps_output else subprocess.DEVNULL, stderr=subprocess.PIPE,
+                            env=env, cwd=cwd, timeout=timeout, check=False, stdin=subprocess.DEVNULL)
     seconds = time.perf_counter() - begin
     now = os.times()
     used = sum(now[:4]) - sum(own[:4])

@@ -97,7 +97,7 @@ def predictions(change, longpole, trace, before, factors, runs):
     """([(speed-up, low, high, by which method)], why there is none). The interval is that of all factors."""
     found = []
     for _ in range(runs):
-        run = run_once([longpole, "record", "-q", "-o", trace, *before])
+        run = run_once([longpole, "record", "-q", "-o", trace, *before], keeps_output=False)
         if run.status:
             return [], "longpole record: exit status %d" % run.status
         edits = []
@@ -117,7 +117,7 @@ def measure(commands, runs, bench):
     seconds = [[] for _ in commands]
     for _ in range(runs):
         for of, command in zip(seconds, commands):
-            of.append(bench.seen(run_quiet(command)).seconds)
+            of.append(bench.seen(run_quiet(command, keeps_output=False)).seconds)
     return [statistics.median(of) for of in seconds]
 
 

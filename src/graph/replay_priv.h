@@ -520,6 +520,16 @@ enum base_status graph_replay_new_step(struct graph_replay *r, const struct repl
 enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err) BASE_MUST_CHECK;
 
+/* replay_moment.c: does the actor execute; do ours have all processors; so it was up to t; an actor
+ * did so before and does after t, or not; the moment that is open is whole. */
+bool graph_replay_is_busy(const struct graph_replay *r, const struct replay_log_actor *a);
+bool graph_replay_are_all_busy(const struct graph_replay *r);
+void graph_replay_pass_time(struct graph_replay *r, uint64_t t);
+enum base_status graph_replay_count_busy(struct graph_replay *r, bool before, bool after,
+	uint64_t t, struct base_err *err) BASE_MUST_CHECK;
+enum base_status graph_replay_close_moment(
+	struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
+
 enum base_status graph_replay_set_own(
 	struct graph_replay *r, uint32_t i, uint64_t own, struct base_err *err) BASE_MUST_CHECK;
 

@@ -181,28 +181,39 @@ static void replay_run_cut(struct sim *s, const struct replay_step *out)
 	}
 }
 
-/* What the actor did then takes no longer than without what recording took of it. */
-static uint64_t without_recording(const struct sim *s, const struct replay_step *step, uint64_t own)
+/*
+ * What recording took of a step that is something done. A record costs before and after its time
+ * stamp: where that is longer than what lies between two of them (a lock that is held for a moment)
+ * the rest is in what the actor does next.
+ */
+static uint64_t recording_of(
+	const struct sim *s, const struct sim_actor *a, const struct replay_step *step)
 {
-	uint64_t ns = (uint64_t)((double)step->recording_ns * (1 + s->assumed.recording_more));
-
-	return own > ns ? own - ns : 0;
+	if (BASE_LIKELY(!s->assumed.unrecorded || (!step->recording_ns && !a->left.owed_ns)))
+		return 0;
+	return (uint64_t)((double)step->recording_ns * (1 + s->assumed.recording_more)) +
+	       a->left.owed_ns;
 }
 
-/* Of a step that is something done, or a link's start in the middle of it. */
-static inline uint64_t done_in(const struct sim *s, const struct replay_step *step, uint64_t own)
+/* Without that; of what it was too short for no more is left than what was its own. */
+static uint64_t without_recording(
+	const struct sim *s, struct sim_actor *a, const struct replay_step *step, uint64_t own)
 {
-	return s->assumed.unrecorded && step->recording_ns ? without_recording(s, step, own) : own;
+	uint64_t ns = recording_of(s, a, step), most = ns - (ns ? a->left.owed_ns : 0);
+	uint64_t left = ns > own ? ns - own : 0;
+	a->left.owed_ns = left < most ? left : most;
+	return own > ns ? own - ns : 0;
 }
 
 /* Some link starts here: its target may go on. */
 static void start_link(struct sim *s, const struct sim_actor *a, const struct replay_step *step)
 {
 	const struct sim_actor *to = &s->actor[step->queue];
-	uint64_t own = replay_own(s->r, step);
+	uint64_t own = replay_own(s->r, step), ns = a->waits ? 0 : recording_of(s, a, step);
 
+	own = own > ns ? own - ns : 0;
 	s->link_ns[replay_need(s->r, step)] =
-		a->t_last + (a->waits ? own : sim_scaled(s, a->state, done_in(s, step, own)));
+		a->t_last + (a->waits ? own : sim_scaled(s, a->state, own));
 	if (BASE_UNLIKELY(s->r->actor[step->queue].cut != REPLAY_NONE))
 		replay_run_cut(s, step);
 	if (to->phase == SIM_WAITS && !to->listed && to->cursor != REPLAY_NONE &&
@@ -247,7 +258,7 @@ static double replay_run_jitter(const struct sim *s, const struct sim_actor *a)
 static uint64_t own_time(const struct sim *s, const struct sim_actor *a,
 	const struct replay_step *step, uint64_t own)
 {
-	uint64_t then = a->woke_then_ns, now = a->wakes_ns;
+	uint64_t then = a->left.woke_then_ns, now = a->left.wakes_ns;
 
 	if (!sim_executes(s, a->state))
 		return scaled_sleep(s, a, step, own);
@@ -258,9 +269,9 @@ static uint64_t own_time(const struct sim *s, const struct sim_actor *a,
 	if (BASE_LIKELY(!now && !then))
 		return sim_scaled(s, a->state, own);
 	then = then < own ? then : own;
-	now = now > a->woke_then_ns
-		      ? then + (now - a->woke_then_ns)
-		      : (uint64_t)((double)then * (double)now / (double)a->woke_then_ns);
+	now = now > a->left.woke_then_ns
+		      ? then + (now - a->left.woke_then_ns)
+		      : (uint64_t)((double)then * (double)now / (double)a->left.woke_then_ns);
 	return sim_scaled(s, a->state, own - then) + now;
 }
 
@@ -271,7 +282,7 @@ static void replay_run_begin_run(struct sim *s, uint32_t actor, uint64_t own)
 	const struct replay_step *step = replay_step(s->r, a->cursor);
 	bool slept = step->bits & REPLAY_SLEPT;
 
-	own = own_time(s, a, step, done_in(s, step, own));
+	own = own_time(s, a, step, without_recording(s, a, step, own));
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_come_on(s, actor, SIM_QUEUES))
@@ -482,8 +493,8 @@ static void replay_run_commit(struct sim *s, uint32_t actor)
 	for (uint32_t k = first; woke && k != REPLAY_NONE;
 		k = replay_next_of_moment(s->r, replay_step(s->r, k)))
 		call_after(s, replay_step(s->r, k), &woken);
-	a->wakes_ns = wakes_cost(s, woken);
-	a->woke_then_ns = recorded_ns;
+	a->left.wakes_ns = wakes_cost(s, woken);
+	a->left.woke_then_ns = recorded_ns;
 	replay_run_advance(s, actor);
 }
 

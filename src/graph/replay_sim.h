@@ -38,9 +38,12 @@ struct sim_actor {
 	uint64_t wait_begin_ns, takes_then;
 	uint64_t switch_ns; /* called: from having a processor to taking */
 	uint64_t slow_ns;
-	uint32_t wait_queue;                 /* the present wait's; REPLAY_NONE */
-	uint32_t queue, prev, next;          /* in the list of this queue's waiters */
-	uint64_t wakes_ns, woke_then_ns;     /* what its last moment's wakes cost; in the run */
+	uint32_t wait_queue;        /* the present wait's; REPLAY_NONE */
+	uint32_t queue, prev, next; /* in the list of this queue's waiters */
+	struct {                    /* of its last moment, in the time until the next one */
+		uint64_t wakes_ns, woke_then_ns; /* what its wakes cost; in the run */
+		uint64_t owed_ns; /* recording's time that it was too short to give back */
+	} left;
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint32_t home;                       /* in the run, or its first; REPLAY_NONE: neither */

@@ -153,7 +153,21 @@ void model_cancelled(struct model *m, struct thread *t, uint64_t time_ns)
 		model_link_cuts(m, t, time_ns, model_current_state(t), t->signal.sender);
 }
 
+/* Did whom the path ends with run on when the recording was over? */
+static bool cut_end_lives(const struct model *m)
+{
+	uint32_t actor = m->part.end_actor;
+	uint32_t thread = actor < m->made.nr_actors ? m->made.actor[actor].thread : 0;
+	return thread && thread < m->nr_threads && !m->thread[thread].ended;
+}
+
 int model_ended_from_outside(const struct model *m)
 {
-	return m->run.cut_signal;
+	const uint64_t *count = m->seen.health.count;
+	if (m->run.cut_signal)
+		return m->run.cut_signal;
+	if (count[TRACE_DIAG_asked_to_end] && count[TRACE_DIAG_asked_to_end] < NSIG)
+		return (int)count[TRACE_DIAG_asked_to_end];
+	bool before = count[TRACE_DIAG_ended_before] || count[TRACE_DIAG_recorder_killed];
+	return before && !m->run.is_merged && cut_end_lives(m) ? MODEL_RECORDING_ENDED : 0;
 }

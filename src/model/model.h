@@ -328,8 +328,11 @@ struct model_box {
 	uint32_t site;     /* where it was set last */
 };
 bool model_box(struct model *m, uint64_t end_ns, struct model_box *ret);
-/* The signal by which somebody who was not recorded ended the program (Ctrl-C, timeout, kill), so
- * that the run was as long as they wanted it to be; 0: nobody did. */
+/* The signal by which somebody who was not recorded ended the program (Ctrl-C, timeout, kill), also
+ * where the program took the one that came through the recorder and ended by itself, so that the run
+ * was as long as they wanted it to be; MODEL_RECORDING_ENDED: the recording ended while the program
+ * ran on (record -p PID --for=TIME); 0: neither. */
+enum { MODEL_RECORDING_ENDED = -1 };
 int model_ended_from_outside(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);

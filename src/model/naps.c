@@ -4,8 +4,8 @@
  * ends it, and gives nobody anything in between, may look for what another thread does in plain
  * memory. No record says so, and the graph takes each nap for a floor. How many of them there are
  * depends on that other one all the same, so whoever predicts must know how much of a state's time
- * is such naps. (One sleep, sleeps with a lock or an event loop held, and who gives something after each, as a sender
- * that keeps to a rate does, are none.)
+ * is such naps. (One sleep, sleeps with a lock or an event loop held, and who gives something after
+ * each or leaves it in a file, as a sender that keeps to a rate does, are none.)
  */
 #include "model/model_private.h"
 

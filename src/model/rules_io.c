@@ -272,6 +272,14 @@ void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns)
 		give_lock_up(m, t, time_ns, &m->object[m->ending.object[i]]);
 }
 
+/* Does the call leave something in a file? Who does that after each nap has work to do, and does not
+ * only look whether something has come. */
+static bool rules_io_leaves_something(const struct model *m, const struct trace_io_begin *b)
+{
+	return rules_io_definition(m, b->object)->type == TRACE_OBJECT_file &&
+	       (b->op == TRACE_IO_write || b->op == TRACE_IO_sync || b->op == TRACE_IO_msync);
+}
+
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
@@ -313,6 +321,8 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 		model_verb(m, t, signals ? GRAPH_VERB_wait : GRAPH_VERB_state, r->time_ns, 0, 0,
 			state, 0);
 	}
+	if (rules_io_leaves_something(m, b))
+		t->naps.gave = true;
 	if (f && b->op == TRACE_IO_unlock)
 		give_lock_up(m, t, r->time_ns, f);
 }

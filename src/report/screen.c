@@ -353,8 +353,8 @@ static void screen_gain(struct base_str *out, const struct report *r, const stru
 		base_str_addf(&s, "%s: ", screen_halving(p));
 		report_speedup(&s, st, b->throughput);
 		base_str_addf(&s,
-			" the work in the same time (%.2f to %.2f). A signal ends the run, however "
-			"fast it is.",
+			" the work in the same time (%.2f to %.2f). The run lasts as long, however "
+			"fast it is: speedups are of its work.",
 			b->throughput_low, b->throughput_high);
 		report_wrap(out, st, "", 0, base_str_text(&s));
 		base_str_fini(&s);
@@ -387,6 +387,11 @@ static void screen_gain(struct base_str *out, const struct report *r, const stru
 	base_str_fini(&s);
 }
 
+static double screen_halved(const struct report_part *p)
+{
+	return report_best_gain(&p->gain[REPORT_PART_HALVED]);
+}
+
 /* The part that has most of the path need not be the one that gains most. */
 static void screen_other_gain(
 	struct base_str *out, const struct report *r, const struct report_style *st)
@@ -396,16 +401,14 @@ static void screen_other_gain(
 	size_t best = 0;
 	for (size_t i = 1; i < r->parts.nr && p[i].predicted; i++)
 		if (!p[i].gain[REPORT_PART_HALVED].none &&
-			p[i].gain[REPORT_PART_HALVED].speedup >
-				p[best].gain[REPORT_PART_HALVED].speedup)
+			screen_halved(&p[i]) > screen_halved(&p[best]))
 			best = i;
-	if (!p->predicted || p[best].gain[REPORT_PART_HALVED].speedup <
-				     p->gain[REPORT_PART_HALVED].speedup + GAINS_MORE)
+	if (!p->predicted || screen_halved(&p[best]) < screen_halved(p) + GAINS_MORE)
 		return;
 	base_str_addf(&s, "#%zu would gain more: half of ", best + 1);
 	report_add_elided(&s, p[best].name, st->full ? SIZE_MAX : NAME_LONG, report_more(st));
 	base_str_add(&s, ", ");
-	report_speedup(&s, st, p[best].gain[REPORT_PART_HALVED].speedup);
+	report_speedup(&s, st, screen_halved(&p[best]));
 	base_str_add(&s, ".");
 	report_wrap(out, st, "", 0, base_str_text(&s));
 	base_str_fini(&s);
@@ -539,13 +542,14 @@ static void screen_gain_cell(
 	struct base_str *out, const struct report_style *st, const struct report_best *b, bool made)
 {
 	struct base_str cell = {0};
-	if (made && !b->none && b->speedup > 0 && b->speedup < SPEEDUP_SHOWN_MAX)
+	const double gain = report_best_gain(b);
+	if (made && !b->none && gain > 0 && gain < SPEEDUP_SHOWN_MAX)
 		base_str_addf(&cell, "%.*f%s",
-			b->speedup < 9.995  ? 2
-			: b->speedup < 99.5 ? 1
-					    : 0,
-			b->speedup, report_times(st));
-	else if (made && !b->none && b->speedup > 0)
+			gain < 9.995  ? 2
+			: gain < 99.5 ? 1
+				      : 0,
+			gain, report_times(st));
+	else if (made && !b->none && gain > 0)
 		base_str_addf(&cell, ">%d%s", SPEEDUP_SHOWN_MAX, report_times(st));
 	report_right(out, base_str_text(&cell), GAIN_WIDTH);
 	base_str_fini(&cell);

@@ -63,7 +63,11 @@ struct session {
 	bool has_program, converting, ended, stopped, full;
 	bool waits; /* the last look left the ring as it was */
 	bool cold;  /* ... and had no time to get all memory that the program will need */
-	unsigned interrupts;
+	struct {
+		unsigned nr_interrupts;
+		int signal;  /* the last that came for the program; 0: none */
+		uint64_t ns; /* CLOCK_MONOTONIC_RAW */
+	} asked;
 	uint64_t pair_ns, progress_ns, begin_ns,
 		end_ns; /* CLOCK_MONOTONIC_RAW, but end_ns: of the trace */
 	uint64_t records_before;

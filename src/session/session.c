@@ -57,6 +57,7 @@ enum {
 
 /* What the converter holds back until it knows whose it is: 2 s. */
 #define LATE_PROGRAM_NS UINT64_C(2200000000)
+#define ASKED_WITHIN    0.05 /* of the run: who ends that soon after a signal ends because of it */
 
 #define EACH_SOURCE(x)                                                                             \
 	for (const struct session_source *(x) = session_sources;                                   \
@@ -577,11 +578,15 @@ static void handle_signals(struct session *s)
 		int signal = (int)info.ssi_signo;
 		if (signal == SIGCHLD)
 			continue; /* looked after below, whoever it was */
-		if (signal == SIGINT && ++s->interrupts > 1)
+		if (signal == SIGINT && ++s->asked.nr_interrupts > 1)
 			s->stopped = true;
 		if (!s->has_program || s->attach.pid) { /* it is not for the program */
 			s->stopped = true;
 			continue;
+		}
+		if (!s->ended) {
+			s->asked.signal = signal;
+			s->asked.ns = os_time_ns(CLOCK_MONOTONIC_RAW);
 		}
 		/* From the terminal: the target is in the same group and has got it, too. */
 		if (info.ssi_code != SI_KERNEL && !s->ended)
@@ -736,6 +741,17 @@ void session_count(struct session *s, enum trace_diag diag, uint64_t n)
 		trace_writer_count(s->writer, diag, n);
 }
 
+/* Did somebody ask the program to end through us, and it did? (A signal that it does not handle its
+ * wait status tells.) */
+static bool session_ends_as_asked(const struct session *s)
+{
+	const struct session_result *res = s->result;
+	uint64_t end_ns = s->begin_ns + res->elapsed_ns;
+	return s->ended && s->asked.signal && WIFEXITED(res->wait_status) &&
+	       s->asked.ns <= end_ns &&
+	       (double)(end_ns - s->asked.ns) <= ASKED_WITHIN * (double)res->elapsed_ns;
+}
+
 static void session_count_all(struct session *s)
 {
 	const struct record_converter *c = &s->converter;
@@ -756,6 +772,9 @@ static void session_count_all(struct session *s)
 				       : TRACE_DIAG_unattached_images,
 			c->nr_unattached > unsuited ? c->nr_unattached - unsuited : 0);
 	session_count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
+	session_count(s, TRACE_DIAG_asked_to_end,
+		session_ends_as_asked(s) ? (uint64_t)s->asked.signal : 0);
+	session_count(s, TRACE_DIAG_ended_before, !s->ended);
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
 }
 

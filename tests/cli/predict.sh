@@ -148,6 +148,37 @@ test_predict_ended_from_outside() {
 	grep -q 'the work in the same time' out || fail 'the report does not say what a change does instead'
 }
 
+# Also when the program takes the signal and ends by itself; and what is recorded for a time lasts as long as that.
+test_predict_ended_as_asked() {
+	longpole record -q -o asked.lpt -- bash -c 'trap "exit 0" TERM; while :; do sleep 0.05; done' &
+	local recorder=$!
+	sleep 1
+	kill -TERM "$recorder"
+	wait "$recorder" || fail 'the program ended well, the recorder did not'
+	expect 0 longpole whatif --json asked.lpt scale 'sleeping=-50%'
+	is_json out '.result.box.from_outside == 15 and (.result.scenarios[0].best | .predicted_speedup < 1.05 and .throughput > 1.3)'
+	# (who ends long after a signal does not end because of it)
+	longpole record -q -o later.lpt -- bash -c 'trap "n=1" HUP; while [ $((n += 1)) -le 20 ]; do sleep 0.05; done' &
+	recorder=$!
+	sleep 0.5
+	kill -HUP "$recorder"
+	wait "$recorder" || fail 'the program that goes on after SIGHUP failed'
+	expect 0 longpole whatif --json later.lpt scale 'sleeping=-50%'
+	is_json out '.result.box == null'
+}
+
+test_predict_recorded_for_a_time() {
+	bash -c 'while :; do sleep 0.05; done' &
+	local program=$!
+	expect 0 longpole record -q -o attached.lpt -p "$program" --for=1s
+	kill "$program"
+	expect 0 longpole report --json attached.lpt
+	is_json out '.result.box.from_outside == -1 and .result.box.ends_run'
+	expect 0 longpole report attached.lpt
+	grep -q 'the recording ended while the program ran on' out || fail 'the report does not say that the program ran on'
+	grep -q 'the work in the same time' out || fail 'the report does not say what a change does instead'
+}
+
 test_predict_same_answers() {
 	cp "$trace" ladder.lpt
 	same_answers ladder

@@ -384,11 +384,16 @@ static void naps_again_and_again_may_poll(void **state)
 		unsigned nr, posts_after;
 		bool limit; /* in waits that a time limit ends */
 		uint64_t polled_us;
-		bool holds; /* ... under a lock: others wait for that */
-	} row[] = {{1, 0, false, 0, false}, {3, 0, false, 0, false}, {4, 0, false, 400, false},
-		{10, 0, false, 1000, false}, {10, 1, false, 0, false}, {10, 5, false, 900, false},
-		{3, 0, true, 0, false}, {10, 0, true, 1000, false}, {10, 0, false, 0, true},
-		{10, 5, false, 0, true}};
+		bool holds;      /* ... under a lock: others wait for that */
+		uint32_t leaves; /* what is done in a file after each, + 1 */
+	} row[] = {{1, 0, false, 0, false, 0}, {3, 0, false, 0, false, 0},
+		{4, 0, false, 400, false, 0}, {10, 0, false, 1000, false, 0},
+		{10, 1, false, 0, false, 0}, {10, 5, false, 900, false, 0},
+		{3, 0, true, 0, false, 0}, {10, 0, true, 1000, false, 0},
+		{10, 0, false, 0, true, 0}, {10, 5, false, 0, true, 0},
+		{10, 0, false, 0, false, TRACE_IO_write + 1},
+		{10, 0, true, 0, false, TRACE_IO_sync + 1},
+		{10, 0, false, 1000, false, TRACE_IO_read + 1}};
 	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
 		struct bench b;
@@ -397,6 +402,7 @@ static void naps_again_and_again_may_poll(void **state)
 		b.tick_ns = 1000;
 		uint32_t fn = site(&b, "look"), sem = object(&b, TRACE_OBJECT_semaphore, "s", 0);
 		uint32_t lock = object(&b, TRACE_OBJECT_mutex, "m", 0);
+		uint32_t file = object(&b, TRACE_OBJECT_file, "/log", 0);
 		stream(&b, process_of(&b, "prog", 0, 100));
 		PUT(&b, 0, 1, process_begin, .token = 0);
 		for (unsigned k = 0; k < row[i].nr; k++, t += 110) {
@@ -411,6 +417,12 @@ static void naps_again_and_again_may_poll(void **state)
 			}
 			if (row[i].holds)
 				PUT(&b, t + 103, 1, lock_release, .object = lock, .site = fn);
+			if (row[i].leaves) {
+				PUT(&b, t + 104, 1, io_begin, .object = file,
+					.op = row[i].leaves - 1, .site = fn);
+				PUT(&b, t + 105, 1, io_end, .object = file,
+					.op = row[i].leaves - 1);
+			}
 			if (row[i].posts_after && k % row[i].posts_after == row[i].posts_after - 1)
 				PUT(&b, t + 105, 1, token_give, .object = sem, .n = 1, .site = fn);
 		}

@@ -160,6 +160,41 @@ static void who_ended_the_run(void **state)
 		}
 }
 
+/* The recorder counts what it knows of the end: a signal that came through it, that its time was up
+ * before the program's. */
+static void the_recorder_knows_who_ended_the_run(void **state)
+{
+	static const struct {
+		enum trace_diag diag;
+		uint64_t n;
+		bool ends; /* the program does */
+		int want;
+	} row[] = {{TRACE_DIAG_asked_to_end, 15, true, 15},
+		{TRACE_DIAG_asked_to_end, 9999, true, 0}, {TRACE_DIAG_killed, 1, true, 0},
+		{TRACE_DIAG_ended_before, 1, true, 0},
+		{TRACE_DIAG_ended_before, 1, false, MODEL_RECORDING_ENDED},
+		{TRACE_DIAG_recorder_killed, 1, false, MODEL_RECORDING_ENDED},
+		{TRACE_DIAG_killed, 1, false, 0}};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "main");
+		stream(&b, process_of(&b, "prog", 0, 100));
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 10, 1, sleep_begin, .duration_ns = 50, .site = fn);
+		PUT(&b, 60, 1, sleep_end);
+		if (row[i].ends) {
+			PUT(&b, 100, 1, thread_end);
+			PUT(&b, 100, 1, process_end, .status = 0);
+		}
+		trace_writer_count(b.w, row[i].diag, row[i].n);
+		analyse(&b);
+		assert_int_equal(model_ended_from_outside(b.model), row[i].want);
+		finish(&b);
+	}
+}
+
 /*
  * The first thread is kept from its processor from 1000 to 1303 by one that a sleep (a post) let go
  * on, just then or before. It has been at work for long, or only since after that.
@@ -413,6 +448,7 @@ int main(void)
 		cmocka_unit_test(the_last_signal_counts),
 		cmocka_unit_test(who_works_when_all_is_cut),
 		cmocka_unit_test(who_ended_the_run),
+		cmocka_unit_test(the_recorder_knows_who_ended_the_run),
 		cmocka_unit_test(who_ticks_is_met_by_chance),
 		cmocka_unit_test(who_cancels_ends_the_wait),
 		cmocka_unit_test(who_works_when_a_pipeline_is_cut),

@@ -172,6 +172,89 @@ static void all_say_the_same(void **state)
 	}
 }
 
+/*
+ * Two workers sleep 20 times, side by side, 100 us each time, and a third thread as often somewhere
+ * else; one of these places is halved. Its sleeps may be work, for which the others look; or they are
+ * looks, too, and shorter ones gain nothing. They are not both: then all would end at once.
+ */
+static void naps_are_work_or_looks(void **state)
+{
+	enum { NAPS = 20, NR = 3 };
+	struct bench b;
+	uint64_t at = 2;
+	(void)state;
+	start(&b);
+	uint32_t p = process(&b, "prog"), from = site(&b, "main");
+	const uint32_t job = site(&b, "job"), look = site(&b, "look"), nap[NR] = {job, job, look};
+	for (unsigned i = 0; i <= NR; i++)
+		stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (unsigned i = 0; i < NR; i++) {
+		PUT(&b, 1, 1, thread_create, .token = 1 + i, .site = from);
+		PUT(&b, 1, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = from);
+	}
+	PUT(&b, 1, 1, join_wait, .handle = 2000);
+	for (unsigned k = 0; k < NAPS; k++, at += 101)
+		for (unsigned i = 0; i < NR; i++) {
+			PUT(&b, at, 2 + i, sleep_begin, .duration_ns = 100000, .site = nap[i]);
+			PUT(&b, at + 100, 2 + i, sleep_end);
+		}
+	for (unsigned i = 0; i < NR; i++)
+		PUT(&b, at, 2 + i, thread_end);
+	for (unsigned i = 0; i < NR; i++) {
+		if (i)
+			PUT(&b, at + i, 1, join_wait, .handle = 2000 + i);
+		PUT(&b, at + i + 1, 1, join_done, .handle = 2000 + i);
+	}
+	end(&b, at + NR);
+	static const char *const edit[] = {"job=-50%", "look=-50%"};
+	for (size_t i = 0; i < BASE_COUNT(edit); i++) {
+		struct report_best best = parts_whatif(&b, "scale", edit[i]);
+		assert_true(best.low < 1);
+		assert_in_range((uint64_t)(100 * best.high), 195, 215);
+	}
+	finish(&b);
+}
+
+/*
+ * A worker sleeps for 2000 us; beside it a thread reads a timer that expires every 100 us, and the run
+ * ends with its last look. It may wait for the worker: a clock holds nobody up, and none of its time
+ * is the looking thread's.
+ */
+static void a_clock_does_not_nap(void **state)
+{
+	enum { TICKS = 20, PERIOD = 100, WORK = TICKS * PERIOD };
+	struct bench b;
+	(void)state;
+	start(&b);
+	uint32_t p = process(&b, "prog"), from = site(&b, "main"), look = site(&b, "look");
+	uint32_t timer = object_of(&b, TRACE_OBJECT_timerfd, "anon_inode:[timerfd]");
+	stream(&b, p);
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 0, 1, timer_set, .object = timer, .first_ns = PERIOD * 1000,
+		.period_ns = PERIOD * 1000, .armed = 1, .site = from);
+	PUT(&b, 0, 1, thread_create, .token = 1, .site = from);
+	PUT(&b, 0, 2, thread_begin, .token = 1, .handle = 2000, .site = from);
+	PUT(&b, 1, 2, sleep_begin, .duration_ns = (WORK - 10) * 1000, .site = site(&b, "work"));
+	for (uint64_t i = 1; i <= TICKS; i++) {
+		PUT(&b, i * PERIOD - 80, 1, io_begin, .object = timer, .op = TRACE_IO_read, .n = 8,
+			.site = look);
+		if (i == TICKS) {
+			PUT(&b, WORK - 9, 2, sleep_end);
+			PUT(&b, WORK - 8, 2, thread_end);
+		}
+		PUT(&b, i * PERIOD, 1, io_end, .object = timer, .op = TRACE_IO_read, .result = 8);
+	}
+	end(&b, WORK + 1);
+	struct report_best best = parts_whatif(&b, "scale", "work=-50%");
+	assert_in_range((uint64_t)(100 * best.speedup), 99, 101);
+	assert_in_range((uint64_t)(100 * best.high), 200, 220);
+	finish(&b);
+}
+
 /* Of 1000 us 700 pass while another program has the processor: no pole, and shares are without it. */
 static void other_programs_are_set_apart(void **state)
 {
@@ -350,6 +433,8 @@ int main(void)
 		cmocka_unit_test(other_programs_are_set_apart),
 		cmocka_unit_test(fits_the_terminal),
 		cmocka_unit_test(time_in_mpi),
+		cmocka_unit_test(naps_are_work_or_looks),
+		cmocka_unit_test(a_clock_does_not_nap),
 		cmocka_unit_test(numbers_that_are_none),
 		cmocka_unit_test(replay_stands_still),
 		cmocka_unit_test(replay_is_refuted),

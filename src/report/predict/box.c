@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * box.c - runs that last for a time: where a timer's signal decided when the work was over, or
- * somebody outside who ended the program, less
- * work is more of it and not a shorter run (model/box.c says when signals were sent). The signal
- * decided the end when that followed it at once; of others it is not known what they decided.
+ * somebody outside who ended the program or the recording, less work is more of it and not a shorter
+ * run (model/box.c says when signals were sent). The signal decided the end when that followed it at
+ * once; of others it is not known what they decided.
  */
 #include "report/predict/predictor.h"
 
@@ -86,10 +86,20 @@ void report_best_in_box(struct report_best *b, const struct report_box *box, dou
 	b->no_interval = false;
 }
 
+double report_best_gain(const struct report_best *b)
+{
+	return b->throughput > 0 ? b->throughput : b->speedup;
+}
+
 bool report_box_words(struct base_str *s, const struct report_box *box)
 {
 	if (box->fixed_ns <= 0)
 		return false;
+	if (box->from_outside == MODEL_RECORDING_ENDED) {
+		base_str_add(s, "the recording ended while the program ran on: faster code gets "
+				"further until then and does not shorten it");
+		return true;
+	}
 	if (box->from_outside) {
 		const char *name = sigabbrev_np(box->from_outside);
 		base_str_addf(s,

@@ -52,7 +52,7 @@ struct report_box {
 	uint32_t site;     /* where it was set last */
 	const char *where; /* ... as a text */
 	uint64_t nr;       /* signals */
-	int from_outside;  /* the signal by which somebody ended the run; 0: it was timers */
+	int from_outside;  /* model_ended_from_outside(); 0: it was timers */
 };
 /* An answer to "how much faster is the run then", and its interval; low == high: it has none. */
 struct report_best {

@@ -181,6 +181,8 @@ void report_best_in_box(struct report_best *b, const struct report_box *box, dou
 /* ranks.c: what of an MPI program is not in the trace; texts are the arena's. */
 enum base_status report_fill_ranks(struct report_ranks *ret, struct base_arena *arena,
 	struct model *m, struct base_err *err) BASE_MUST_CHECK;
+/* What a table says that a change gains: where the run lasts for a time, of its work. */
+double report_best_gain(const struct report_best *b);
 /* "the run ends when a timer's signal says so"; false: it has none. */
 bool report_box_words(struct base_str *s, const struct report_box *box);
 /* The path itself stays a path when its states become shorter: none is shorter than what is left of

@@ -77,7 +77,7 @@ static const struct variant {
 	{true, {.unrecorded = true, .preempts = true, .jitter = 3}},
 	{false, {.wake_more = -1, .as_recorded = true}}, /* and nothing taken off for recording */
 };
-_Static_assert(REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1 + 1 <= REPORT_SIMULATIONS_MAX,
+_Static_assert(REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 2 + 1 + 1 <= REPORT_SIMULATIONS_MAX,
 	"all that an answer asks for at once");
 enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
 
@@ -295,6 +295,20 @@ static void widen_all(struct report_replay_prediction *p, const struct report_re
 	p->high = p->high * (gone > stays ? gone : stays) * by;
 }
 
+/*
+ * The first lane's edits, and without what spins or polls. A state that the edits shorten may poll:
+ * then they take nothing from it; or it works, and what others poll for comes that much sooner. Both
+ * in one would have two that wait for each other end at once.
+ */
+enum { WORKS, POLLS, UNSPUN_NR }; /* what the edits shorten */
+struct unspun {
+	struct graph_scenario scenario; /* empty: it is not asked */
+	struct graph_edit *edit;
+	/* What the edits take from all threads; where somebody spins, more: who spins keeps others
+	 * from their processors, too. */
+	struct graph_replay_change change;
+};
+
 /* Of one answer, those of several lanes: the estimate and the ends of what it is estimated by. */
 struct questions {
 	const struct report_replay_run *base;
@@ -305,15 +319,13 @@ struct questions {
 	struct report_simulation usual[REPORT_LANES_MAX];
 	bool others_stay[REPORT_LANES_MAX];
 	/* then, of each lane, the other model's; and of the first one ... */
-	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1 + 1];
+	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + UNSPUN_NR + 1 + 1];
 	unsigned nr_then;
-	/* The first lane's edits, and without what spins or polls; without its edits of what polls:
-	 * naps that are shorter are more. Or empty. */
-	struct graph_scenario unspun, as_long;
-	struct graph_edit *unspun_edit, *as_long_edit;
-	/* What the first lane's edits take from all threads; where somebody spins, more: who spins
-	 * keeps others from their processors, too. */
-	struct graph_replay_change change;
+	struct unspun unspun[UNSPUN_NR];
+	/* The first lane's edits without those of what polls: naps that are shorter are more. Or
+	 * empty. */
+	struct graph_scenario as_long;
+	struct graph_edit *as_long_edit;
 };
 
 static bool is_plain_asked(const struct questions *q, unsigned lane)
@@ -361,8 +373,10 @@ static enum base_status ask_then(
 			add_question(q, k, base_assumed[PLAIN_BARE], q->others_stay[k]);
 	if (q->base->nr_given)
 		add_question(q, 0, base_assumed[AT_ONCE], stay);
-	if (q->unspun.nr_edits)
-		add_question(q, 0, base_assumed[UNSPUN], stay)->edits = &q->unspun;
+	for (unsigned i = 0; i < UNSPUN_NR; i++)
+		if (q->unspun[i].scenario.nr_edits)
+			add_question(q, 0, base_assumed[UNSPUN], stay)->edits =
+				&q->unspun[i].scenario;
 	if (q->as_long_edit)
 		add_question(q, 0, base_assumed[BARE], stay)->edits = &q->as_long;
 	q->nr_then += other_assumptions(q->base, &q->lane[0], stay, &q->then[q->nr_then]);
@@ -417,11 +431,11 @@ static unsigned answer_lanes(struct report_replay_prediction *ret, const struct 
  * Who spins or polls waits, and so does who is blocked outside of every recorded call, but for whom
  * nobody knows: the change may end that sooner by as much as it takes, or later by what it adds.
  */
-static void widen_by_unknown(
-	struct report_replay_prediction *ret, const struct questions *q, double unspun_ns)
+static void widen_by_unknown(struct report_replay_prediction *ret, const struct questions *q,
+	const struct graph_replay_change *change, double unspun_ns)
 {
 	const struct report_replay_run *base = q->base;
-	double taken_ns = q->change.taken_ns, added_ns = q->change.added_ns;
+	double taken_ns = change->taken_ns, added_ns = change->added_ns;
 	double most = report_most_factor(q->lane);
 	/* (who has more to do waits more for a processor, too, and the other way round) */
 	taken_ns += fmin(taken_ns * base->ready_share, base->ready_ns);
@@ -441,7 +455,10 @@ static void replay_answer(struct report_replay_prediction *ret, const struct que
 		if (at_once_ns > 0 && base->at_once_ns > 0)
 			replay_widen(ret, base->at_once_ns / at_once_ns);
 	}
-	double unspun_ns = q->unspun.nr_edits ? replay_length_of(&then++->result) : 0;
+	double unspun_ns[UNSPUN_NR] = {0};
+	for (unsigned i = 0; i < UNSPUN_NR; i++)
+		if (q->unspun[i].scenario.nr_edits)
+			unspun_ns[i] = replay_length_of(&then++->result);
 	double as_long_ns = q->as_long_edit ? replay_length_of(&then++->result) : 0;
 	for (unsigned i = 0; i < base->nr_variants; i++) {
 		const struct graph_replay_result *r = &then[i].result;
@@ -451,8 +468,9 @@ static void replay_answer(struct report_replay_prediction *ret, const struct que
 			 base->variant_ns[i] > 0)
 			replay_widen(ret, base->variant_ns[i] / replay_length_of(r));
 	}
-	if (unspun_ns > 0)
-		widen_by_unknown(ret, q, unspun_ns);
+	for (unsigned i = 0; i < UNSPUN_NR; i++)
+		if (unspun_ns[i] > 0)
+			widen_by_unknown(ret, q, &q->unspun[i].change, unspun_ns[i]);
 	if (as_long_ns > 0)
 		replay_widen(ret, base->bare_ns / as_long_ns);
 	if (base->nr_variants) {
@@ -586,31 +604,56 @@ static enum base_status add_as_long(struct questions *q, struct base_err *err)
 	return BASE_OK;
 }
 
-/* (Weights of one state multiply.) */
-static enum base_status add_unspun(struct questions *q, struct base_err *err)
+static bool scales(const struct graph_scenario *edits, uint32_t state)
 {
-	const struct graph_scenario *lane = &q->lane[0];
-	size_t nr = lane->nr_edits + q->base->nr_spins;
-	uint32_t wait[REPORT_SPIN_STATES];
-	if (!q->base->nr_spins)
-		return BASE_OK;
-	struct graph_edit *edit = q->unspun_edit = base_alloc((nr + 1) * sizeof *edit);
+	for (size_t i = 0; i < edits->nr_edits; i++)
+		if (edits->edit[i].kind == GRAPH_EDIT_SCALE_STATE && edits->edit[i].id == state)
+			return true;
+	return false;
+}
+
+/* Those edits, and without what spins or polls, but for who polls where these shorten it. (Weights of
+ * one state multiply.) */
+static enum base_status make_unspun(struct unspun *ret, const struct questions *q,
+	const struct graph_scenario *edits, struct base_err *err)
+{
+	const struct report_replay_run *base = q->base;
+	uint32_t wait[REPORT_SPIN_STATES], nr_waits = 0;
+	struct graph_edit *edit = base_alloc((edits->nr_edits + base->nr_spins + 1) * sizeof *edit);
 	if (!edit)
 		return report_no_memory(err);
-	if (lane->nr_edits)
-		memcpy(edit, lane->edit, lane->nr_edits * sizeof *edit);
-	for (unsigned i = 0; i < q->base->nr_spins; i++) {
-		wait[i] = q->base->spin[i].state;
-		edit[lane->nr_edits + i] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-			.id = wait[i],
-			.factor = 1 - q->base->spin[i].share};
+	ret->edit = edit;
+	if (edits->nr_edits)
+		memcpy(edit, edits->edit, edits->nr_edits * sizeof *edit);
+	for (unsigned i = 0; i < base->nr_spins; i++) {
+		const struct report_spin_state *spin = &base->spin[i];
+		if (spin->polls && scales(edits, spin->state))
+			continue;
+		wait[nr_waits] = spin->state;
+		edit[edits->nr_edits + nr_waits++] =
+			(struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
+				.id = spin->state,
+				.factor = 1 - spin->share};
 	}
-	q->unspun = (struct graph_scenario){.edit = edit, .nr_edits = nr};
-	q->change = (struct graph_replay_change){INFINITY, INFINITY};
+	if (!nr_waits)
+		return BASE_OK;
+	ret->scenario =
+		(struct graph_scenario){.edit = edit, .nr_edits = edits->nr_edits + nr_waits};
+	ret->change = (struct graph_replay_change){INFINITY, INFINITY};
+	return base->spins ? BASE_OK
+			   : graph_replay_change(q->log, edits, wait, nr_waits, &ret->change, err);
+}
+
+static enum base_status add_unspun(struct questions *q, struct base_err *err)
+{
+	if (!q->base->nr_spins)
+		return BASE_OK;
 	enum base_status s = add_as_long(q, err);
-	if (s != BASE_OK || q->base->spins)
-		return s;
-	return graph_replay_change(q->log, lane, wait, q->base->nr_spins, &q->change, err);
+	if (s == BASE_OK)
+		s = make_unspun(&q->unspun[WORKS], q, &q->lane[0], err);
+	if (s == BASE_OK && q->as_long.nr_edits && q->as_long_edit)
+		s = make_unspun(&q->unspun[POLLS], q, &q->as_long, err);
+	return s;
 }
 
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
@@ -641,7 +684,8 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		s = ask_then(q, path.graph ? &sink : NULL, err);
 	if (s == BASE_OK)
 		replay_answer(ret, q, path.graph ? q->then + 1 : q->then);
-	base_free(q->unspun_edit);
+	for (unsigned i = 0; i < UNSPUN_NR; i++)
+		base_free(q->unspun[i].edit);
 	base_free(q->as_long_edit);
 	base_free(q);
 	if (s == BASE_OK)

@@ -166,7 +166,9 @@ static enum base_status sum_totals(struct state_sums *w, struct model *m, struct
 		const struct graph_state_totals *x = &total[i];
 		if (x->state >= w->nr_states)
 			continue;
-		w->total_ns[x->state] += (double)x->total_ns;
+		/* (a clock is nobody who polls) */
+		if (model_actor(m, x->actor)->kind != MODEL_ACTOR_meeting)
+			w->total_ns[x->state] += (double)x->total_ns;
 		w->running_ns[x->state] += (double)(x->total_ns - x->waiting_ns);
 		enum model_state_kind kind = model_state(m, x->state)->kind;
 		w->ready_ns += kind == MODEL_STATE_runnable ? (double)x->total_ns : 0;
