@@ -126,3 +126,31 @@ test_gpu_steps_that_overlap() {
 	expect 0 longpole gpu --json step.lpt
 	jq -e '[.result.steps[].duration_ns] == [100001, 50000]' out >/dev/null || fail "steps: $(jq -c .result.steps out)"
 }
+
+# A kernel waits for a collective of 100 us that another kernel of 50 us hides in part. By hand: launch 5, 1, launch 5, way 4, collective 100,
+# event 2, kernel 30: 147. Without the wait the kernel ends at 60 + 30, the collective at 115. With no collective the kernel ends at 90.
+# With launches of no time the collective begins at 1: 1 + 100 + 2 + 30.
+test_gpu_changes_known_answers() {
+	cat >step.json <<-'EOF'
+		{"traceEvents": [
+		{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1000, "dur": 5, "args": {"correlation": 1}},
+		{"ph": "X", "cat": "kernel", "name": "first", "pid": 0, "tid": 7, "ts": 1010, "dur": 50, "args": {"device": 0, "stream": 7, "correlation": 1}},
+		{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1006, "dur": 5, "args": {"correlation": 2}},
+		{"ph": "X", "cat": "kernel", "name": "ncclDevKernel", "pid": 0, "tid": 20, "ts": 1015, "dur": 100, "args": {"device": 0, "stream": 20, "correlation": 2}},
+		{"ph": "X", "cat": "cuda_runtime", "name": "cudaEventRecord", "pid": 1, "tid": 1, "ts": 1012, "dur": 1, "args": {"correlation": 90}},
+		{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamWaitEvent", "pid": 1, "tid": 1, "ts": 1013, "dur": 1, "args": {"correlation": 91}},
+		{"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": 7, "ts": 1013, "dur": 1, "args":
+			{"device": 0, "stream": 7, "correlation": 91, "wait_on_stream": 20, "wait_on_cuda_event_record_corr_id": 90}},
+		{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1015, "dur": 5, "args": {"correlation": 3}},
+		{"ph": "X", "cat": "kernel", "name": "second", "pid": 0, "tid": 7, "ts": 1117, "dur": 30, "args": {"device": 0, "stream": 7, "correlation": 3}}
+		]}
+	EOF
+	expect 0 longpole import pytorch -o step.lpt step.json
+	expect 0 longpole gpu --json step.lpt
+	local change
+	for change in "collectives overlap with all that follows on other streams=115000" "communication is hidden, all of it=90000" \
+		"launches take no time (as in a CUDA graph)=133000"; do
+		jq -e --arg change "${change%=*}" --argjson ns "${change##*=}" '.result.changes[] | select(.change == $change) | .length_ns == $ns' out >/dev/null ||
+			fail "$change: $(jq -c .result.changes out)"
+	done
+}
