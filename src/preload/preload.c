@@ -2,6 +2,7 @@
 /* preload.c - attaching to the ring, and the blocks that threads write into. */
 #include "ring/handover.h"
 #include "preload/preload.h"
+#include "preload/got.h"
 #include "preload/env.h"
 #include "preload/next.h"
 #include "preload/real.h"
@@ -777,6 +778,13 @@ __attribute__((weak)) bool preload_gil_signals(const volatile void *cond, uintpt
 
 __attribute__((weak)) void preload_python_polls(void)
 {
+}
+/* (got.c is x86-64's) */
+__attribute__((weak)) bool preload_got_lead_names(uintptr_t bias, const ElfW(Phdr) * segment,
+	size_t nr_segments, const struct preload_got_name *names, size_t nr_names)
+{
+	(void)bias, (void)segment, (void)nr_segments, (void)names, (void)nr_names;
+	return false;
 }
 
 __attribute__((weak)) struct preload_java preload_java PRELOAD_EARLY;

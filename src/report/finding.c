@@ -179,7 +179,8 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		else if (r->trace.process)
 			base_str_add(s, row->state);
 		else
-			base_str_add(s, row->cause == MODEL_CAUSE_sleep
+			base_str_add(s, row->cause == MODEL_CAUSE_sleep ||
+							row->cause == MODEL_CAUSE_task_sleep
 						? "a sleep that the program asks for"
 						: "a sleep until a time limit ends the wait");
 		finding_add_where(s, ", at ", row->where);
