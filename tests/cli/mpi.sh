@@ -248,18 +248,18 @@ mpi_balance() {
 }
 test_mpi_balance_then_change() { mpi_each mpi_balance; }
 
-# Who sends whom how much is known by construction; who waits for it, too: 20 rounds, rank 1 works 8 ms longer.
+# Who sends whom how much is known by construction; who waits for it, too: 20 rounds, rank 1 works 38 ms longer.
 mpi_matrix() {
-	mpi_record late_sender.lpt 2 late_sender 20 10000 sleep
+	mpi_record late_sender.lpt 2 late_sender 20 40000 sleep
 	longpole messages --json late_sender.lpt >matrix.json || fail "$mpi: no matrix"
 	is_json matrix.json '.result.ways[0] | .from == "1" and .to == "0" and .messages == 20 and .bytes == 80 and .late_senders >= 10 and
-		.late_senders_ns > 40e6 and .late_senders_ns < 200e6 and .late_receivers == 0'
+		.late_senders_ns > 200e6 and .late_senders_ns < 800e6 and .late_receivers == 0'
 	is_json matrix.json '.result | (.ways | length) == 1 and .messages == 20 and .bytes == 80'
 	is_json matrix.json '.result.link | .messages >= 10 and .sizes == 1 and .latency_ns > 50 and .latency_ns < 20e6 and .ns_per_byte == 0 and .error >= 0'
-	mpi_record late_receiver.lpt 2 late_receiver 20 10000 sleep
+	mpi_record late_receiver.lpt 2 late_receiver 20 40000 sleep
 	longpole messages --json late_receiver.lpt >matrix.json || fail "$mpi: no matrix"
 	is_json matrix.json '.result.ways[0] | .from == "0" and .to == "1" and .messages == 20 and .bytes == 20 * 4194304 and
-		.late_receivers >= 10 and .late_receivers_ns > 40e6 and .late_receivers_ns > 5 * .late_senders_ns'
+		.late_receivers >= 10 and .late_receivers_ns > 200e6 and .late_receivers_ns > 2 * .late_senders_ns'
 	# in a communicator of its own a rank is called as in the world
 	local ranks
 	ranks=$(mpi_ranks_of 3)

@@ -601,6 +601,40 @@ static void nobody_waited_for_a_message(void **state)
 	finish(&j.b);
 }
 
+/* Ranks that do not agree how many they are, or what they do together; looks that are cancelled. */
+static void nonsense_is_survived(void **state)
+{
+	static const enum trace_mpi op[] = {TRACE_MPI_Scan, TRACE_MPI_Barrier, TRACE_MPI_Exscan};
+	(void)state;
+	for (unsigned first = 0; first < RANKS; first++) {
+		struct job j;
+		begin_job(&j, RANKS);
+		uint32_t odd = object(&j.b, TRACE_OBJECT_communicator, "odd", 0);
+		for (unsigned i = 0; i < RANKS; i++)
+			PUT(&j.b, 50, j.stream[i], mpi_comm, .object = odd, .rank = i,
+				.size = i + 1);
+		for (unsigned i = 0; i < 2 * RANKS; i++) {
+			unsigned rank = (i + first) % RANKS;
+			PUT(&j.b, 100 + i, j.stream[rank], mpi_collective, .object = odd,
+				.site = j.fast, .op = op[i % BASE_COUNT(op)], .root = -1);
+			PUT(&j.b, 200 + i, j.stream[rank], mpi_return, .site = j.fast,
+				.op = op[i % BASE_COUNT(op)]);
+		}
+		for (unsigned i = 0; i < 2; i++) {
+			PUT(&j.b, 300 + 10 * i, j.stream[0], mpi_receive, .object = j.world,
+				.site = j.fast, .peer = 1, .tag = 7, .op = TRACE_MPI_Probe);
+			PUT(&j.b, 305 + 10 * i, j.stream[0], mpi_done, .peer = TRACE_MPI_CANCELLED,
+				.tag = -1);
+		}
+		receive(&j, 400, 450, 0, 1, 7, 1, 7);
+		send(&j, 440, 441, 1, 0, 7, 4);
+		PUT(&j.b, 600, j.stream[0], process_end, .status = 0);
+		analyse(&j.b);
+		conserved(&j.b, 600);
+		finish(&j.b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -623,6 +657,7 @@ int main(void)
 		cmocka_unit_test(windows_posted_late),
 		cmocka_unit_test(messages_on_their_way),
 		cmocka_unit_test(nobody_waited_for_a_message),
+		cmocka_unit_test(nonsense_is_survived),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,9 @@ static void meeting_come_in_order(
 	struct mpi_meeting *g = &m->known.mpi->meeting[q->meeting];
 	if (!g->come)
 		g->come = base_alloc(2 * (size_t)g->size * sizeof *g->come);
-	if (!g->come || q->rank >= g->size) {
+	if (!g->come && m->status == BASE_OK)
+		m->status = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for MPI");
+	if (!g->come || q->rank >= g->size) { /* (ranks that do not agree how many they are) */
 		q->is_last = true;
 		return;
 	}
@@ -88,19 +90,23 @@ static void meeting_come_in_order(
 bool model_mpi_has_met(const struct model *m, const struct mpi_request *q)
 {
 	const struct mpi_meeting *g = &m->known.mpi->meeting[q->meeting];
-	return q->is_last || g->complete || (g->come && g->prefix >= q->rank);
+	bool in_order = meeting_needs_of(q->op) == MPI_NEEDS_lower;
+	return q->is_last || (in_order ? g->come && g->prefix >= q->rank : g->complete);
 }
 
-/* Whom it has waited for, if for anybody: *ret. */
+/* Whom one that has met others has waited for: *ret. False: nobody. */
 static bool meeting_last_of(
 	const struct mpi_meeting *g, const struct mpi_request *q, struct mpi_needed *ret)
 {
-	uint32_t last = g->come && q->rank ? (uint32_t)g->come[g->size + q->rank - 1] : g->last;
+	bool in_order = meeting_needs_of(q->op) == MPI_NEEDS_lower;
+	if (q->is_last)
+		return false;
+	uint32_t last = in_order ? (uint32_t)g->come[g->size + q->rank - 1] : g->last;
 	*ret = (struct mpi_needed){.queue = g->queue,
-		.key = g->come ? meeting_key_of(g, last) : g->number,
-		.available_ns = g->come ? g->come[last] - 1 : g->complete_ns,
+		.key = in_order ? meeting_key_of(g, last) : g->number,
+		.available_ns = in_order ? g->come[last] - 1 : g->complete_ns,
 		.peer = last + 1};
-	return !q->is_last;
+	return true;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

@@ -601,7 +601,7 @@ static void mpi_cancelled(struct model *m, const struct mpi_request *q)
 {
 	struct model_mpi *x = m->known.mpi;
 	uint64_t asked_ns;
-	if (q->is_wild)
+	if (q->is_wild || mpi_probes(q->op) || !x->channel[q->channel].nr_asked)
 		return;
 	struct mpi_channel *c = &x->channel[q->channel];
 	for (size_t i = 0; i < x->nr_requests; i++) {
