@@ -30,8 +30,9 @@ enum {
 
 /* ---- what a part is -------------------------------------------------------------------------- */
 
-/* "f (a.c:4), inlined in run" -> "a.c:4"; "" for an address and "after f", which the name says. */
-static const char *screen_place(struct base_arena *a, const char *where)
+/* "f (a.c:4), inlined in run" -> "a.c:4"; "" for an address, which says less than the name. What has
+ * no line is not said anew where the state's name ends with it. */
+static const char *screen_place(struct base_arena *a, const char *where, bool name_ends_with_it)
 {
 	for (const char *open = strstr(where, " ("); open; open = strstr(open + 1, " (")) {
 		const char *file = open + 2, *close = strchr(file, ')');
@@ -39,7 +40,7 @@ static const char *screen_place(struct base_arena *a, const char *where)
 		if (colon && strspn(colon + 1, "0123456789") == (size_t)(close - colon - 1))
 			return base_arena_strndup(a, file, (size_t)(close - file));
 	}
-	return strstr(where, "+0x") || !strncmp(where, "after ", 6) ? "" : where;
+	return strstr(where, "+0x") || name_ends_with_it ? "" : where;
 }
 
 static const struct report_row *screen_row(const struct report *r, uint32_t topic)
@@ -100,7 +101,8 @@ static enum base_status screen_describe_topic(
 	const bool in_vain = holds && !report_topic_is_waited_for(m, ix, row);
 	const struct report_function *f =
 		holds && !in_vain ? NULL : report_main_function(row); /* the lock says more */
-	p->place = screen_place(r->arena, screen_topic_where(row, f));
+	p->place = screen_place(
+		r->arena, screen_topic_where(row, f), row->cause == MODEL_CAUSE_run_after);
 	if (in_vain) {
 		base_str_addf(&text, "running under %s", row->what);
 		p->name = report_keep(r->arena, &text);
@@ -267,7 +269,7 @@ static enum base_status screen_describe_lock(
 	}
 	if (*taken)
 		base_str_addf(&text, ", taken at %s", taken);
-	p->place = screen_place(r->arena, taken);
+	p->place = screen_place(r->arena, taken, false);
 	p->text = report_keep(r->arena, &text);
 	return s == BASE_OK && !(p->text && p->place) ? BASE_ERR_NOMEM : s;
 }
