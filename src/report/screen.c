@@ -72,8 +72,8 @@ static enum base_status screen_add_detail(
 }
 
 /* The line of the function that it is called after; else where it began. "": the name says it. */
-static const char *screen_topic_where(
-	const struct report_row *row, const struct report_function *main_function)
+static const char *screen_topic_place(struct base_arena *a, const struct report_row *row,
+	const struct report_function *main_function)
 {
 	const struct report_function *f = main_function;
 	const bool is_of_functions =
@@ -82,7 +82,9 @@ static const char *screen_topic_where(
 		f = &row->function[0];
 	if (f)
 		return f->said_where;
-	return row->cause == MODEL_CAUSE_run_spread ? "" : row->where;
+	if (row->cause == MODEL_CAUSE_run_spread)
+		return "";
+	return screen_place(a, row->where, row->kind == MODEL_STATE_run);
 }
 
 /* Of a topic: the functions that its longest row was in. */
@@ -101,8 +103,7 @@ static enum base_status screen_describe_topic(
 	const bool in_vain = holds && !report_topic_is_waited_for(m, ix, row);
 	const struct report_function *f =
 		holds && !in_vain ? NULL : report_main_function(row); /* the lock says more */
-	p->place = screen_place(
-		r->arena, screen_topic_where(row, f), row->cause == MODEL_CAUSE_run_after);
+	p->place = screen_topic_place(r->arena, row, f);
 	if (in_vain) {
 		base_str_addf(&text, "running under %s", row->what);
 		p->name = report_keep(r->arena, &text);
