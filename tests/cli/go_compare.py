@@ -34,4 +34,9 @@ for g in sorted(born, key=int):
     waits = [[w for w in of[1][g] if w != "system call"] for of in (recorded, imported)]
     if waits[0] != waits[1]:
         sys.exit("goroutine %s, %s: waits %s, and %s" % (g, imported[0][g], waits[0], waits[1]))
-print(len(born), "goroutines,", sum(len(imported[1][g]) for g in born), "waits")
+# System calls wake nobody; who is woken from outside of both (a timer, the network) has no waker in either.
+wakes = [{pair: n for pair, n in of[2].items() if set(pair) <= born} for of in (recorded, imported)]
+if wakes[0] != wakes[1]:
+    odd = next(p for p in sorted(set(wakes[0]) | set(wakes[1])) if wakes[0].get(p) != wakes[1].get(p))
+    sys.exit("goroutine %s wakes %s %s times, and %s" % (*odd, wakes[0].get(odd), wakes[1].get(odd)))
+print(sum(wakes[1].values()), "wakes,", len(born), "goroutines,", sum(len(imported[1][g]) for g in born), "waits")
