@@ -514,8 +514,8 @@ static void targets_that_come_late(void **state)
 		PUT(&j.b, 410, j.stream[0], mpi_return, .op = TRACE_MPI_Win_flush, .site = j.fast);
 		end_at(&j, 600);
 		assert_float_equal(
-			on_path(&j.b, "communication in MPI_COMM_WORLD"), early ? 0 : 10, 1e-6);
-		assert_float_equal(on_path(&j.b, "in MPI_Win_flush"), early ? 310 : 0, 1e-6);
+			on_path(&j.b, "communication in MPI_COMM_WORLD"), (early ? 0 : 10), 1e-6);
+		assert_float_equal(on_path(&j.b, "in MPI_Win_flush"), (early ? 310 : 0), 1e-6);
 		finish(&j.b);
 	}
 }
