@@ -96,6 +96,7 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 	struct base_str *notes)
 {
 	struct format_started started;
+	BASE_ASSERT(from); /* there is one at least */
 	enum base_status s = format_import_started(f, from, &started, &c->err), closed;
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
@@ -239,6 +240,7 @@ static int import_open(struct cmd *c, struct inputs *all, const struct format_im
 		close(in.fd);
 		return exit_status;
 	}
+	BASE_ASSERT(all->source && all->in);
 	all->source[all->nr] = (struct format_source){.read = cmd_import_read_at,
 		.size_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 		.name = path,
@@ -275,8 +277,10 @@ static enum base_status import_list(
 	struct cmd *c, struct inputs *all, const char *path, struct import_names *ret)
 {
 	DIR *directory = opendir(path);
-	enum base_status s = directory ? BASE_OK : base_fail_errno(&c->err, errno, "%s", path);
 	const struct dirent *entry;
+	enum base_status s = BASE_OK;
+	if (!directory)
+		return base_fail_errno(&c->err, errno, "%s", path);
 	while (s == BASE_OK && (entry = readdir(directory))) {
 		size_t size_bytes = strlen(path) + strlen(entry->d_name) + 2;
 		if (!import_is_json(entry->d_name))
@@ -291,8 +295,7 @@ static enum base_status import_list(
 		base_format(name, size_bytes, "%s/%s", path, entry->d_name);
 		ret->name[ret->nr++] = name;
 	}
-	if (directory)
-		closedir(directory);
+	closedir(directory);
 	return s;
 }
 

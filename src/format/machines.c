@@ -448,10 +448,16 @@ enum base_status format_machines_write(struct format_machines *m, const char *pr
 		return base_fail(err, BASE_ERR_FOREIGN, "there is no event in it");
 	define(m, &o, program);
 	struct moment w = {.m = m};
-	if (!m->failed && m->nr)
-		base_sort_runs(m->verb, m->nr, sizeof *m->verb, machines_by_time); /* a machine's */
-	if (m->failed || !moment_init(&w, m))
-		o.status = base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
+	bool ready = !m->failed;
+	if (ready) {
+		/* (each machine's are a run) */
+		base_sort_runs(m->verb, m->nr, sizeof *m->verb, machines_by_time);
+		ready = moment_init(&w, m);
+	}
+	if (!ready) {
+		moment_fini(&w);
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
+	}
 	for (uint32_t i = 0, end; i < m->nr && o.status == BASE_OK; i = end) {
 		end = machines_moment_end(m, i);
 		write_moment(&w, &o, &m->verb[i], end - i);
