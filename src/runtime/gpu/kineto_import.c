@@ -411,7 +411,7 @@ enum base_status format_import_pytorch(const struct format_source *from, struct 
 	if (s == BASE_OK)
 		s = kineto_number_ranks(&k.g, &nr_unsaid, err);
 	if (s == BASE_OK)
-		s = format_gpu_convert(&k.g, from->name, to, notes, err);
+		s = format_gpu_convert(&k.g, from ? from->name : "", to, notes, err);
 	if (s == BASE_OK) {
 		kineto_notes(&k, &counts, nr_others, nr_unsaid, notes);
 		trace_writer_count(to, TRACE_DIAG_import_skipped,

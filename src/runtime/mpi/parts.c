@@ -47,7 +47,7 @@ static void parts_of_grid(long comm, struct parts_neighbors *ret)
 	int nr = 0;
 	l->ask_Cartdim_get(comm, (long)&nr, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 	for (int i = 0; i < nr && 2 * i + 1 < REQUESTS_MAX; i++) {
-		int low = l->abi.proc_null, high = low;
+		int low = (int)l->abi.proc_null, high = low;
 		l->ask_Cart_shift(comm, i, 1, (long)&low, (long)&high, 0, 0, 0, 0, 0, 0, 0);
 		ret->from[2 * i] = ret->to[2 * i] = low;
 		ret->from[2 * i + 1] = ret->to[2 * i + 1] = high;
