@@ -82,6 +82,8 @@ test_man_examples() {
 	annotate_bin annotate.bin
 	make_spans spans.json
 	cp "$LONGPOLE_SOURCE/tests/fuzz/corpus/pytorch/whole.json" train.json
+	mkdir traces
+	cp train.json traces/rank0.json
 	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' >messages.json
 	ln -s "$work/bin/ladder" ladder
 	make_annotated

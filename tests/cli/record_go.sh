@@ -39,12 +39,12 @@ test_record_go_agrees_with_its_own_trace() {
 
 test_record_go_finds_the_pole() {
 	go_program shapes
-	go_recorded ./shapes pipeline 4000 own.trace
+	go_recorded ./shapes pipeline 4000
 	has err 'changes of goroutines'
 	expect 0 longpole report --json r.lpt
 	is_json out '.result.parts[0].name == "running main.middle"'
 	expect 0 longpole whatif r.lpt '#1=-50%'
-	go_recorded ./shapes ladder 20000 own.trace
+	go_recorded ./shapes ladder 20000
 	expect 0 longpole report --json r.lpt
 	is_json out '.result.parts[0].name == "running main.rung"'
 }
