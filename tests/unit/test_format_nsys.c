@@ -137,8 +137,9 @@ static void stream_waits_for_event(void **state)
 		("INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 1, 13, 90, 117440512, 77, "
 		 "1001), "
 		 "(0, 1, 13, 92, 117440512, 77, 1002)"),
-		"INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7000, 8000, 0, 1, 14, 91, "
-		"117440512, 2, 77, 1001)",
+		("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7000, 8000, 0, 1, 14, "
+		 "91, "
+		 "117440512, 2, 77, 1001)"),
 		NULL};
 	struct database d;
 	(void)state;
@@ -168,8 +169,8 @@ static void older_version(void **state)
 		("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, "
 		 "contextId INT, streamId INT, "
 		 "correlationId INT, shortName INT)"),
-		"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (24000, 84000, 0, 1, 13, 5, 3), "
-		"(90000, 80000, 0, 1, 13, 0, 3)",
+		("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (24000, 84000, 0, 1, 13, 5, 3), "
+		 "(90000, 80000, 0, 1, 13, 0, 3)"),
 		NULL};
 	struct database d;
 	(void)state;
