@@ -230,15 +230,16 @@ static void screen_add_functions(struct base_str *s, const struct screen_compute
 			c->function[i]);
 }
 
-/* Where those took it who computed longest with it; else where it was waited for. */
-static const char *screen_taken(
-	struct model *m, const struct under *u, unsigned most, const char *taken)
+/* Where those took it who computed longest with it; else where it was waited for. The arena's (the
+ * model is gone when it is shown); NULL: no memory. */
+static const char *screen_taken(struct base_arena *a, struct model *m, const struct under *u,
+	unsigned most, const char *taken)
 {
 	const bool computes = most == MODEL_STATE_run || most == MODEL_STATE_hold;
 	const char *longest = computes && u->most_ns[most] > 0
 				      ? model_site_text(m, model_state(m, u->most[most])->site)
 				      : "";
-	return *longest ? longest : taken;
+	return *longest ? report_clean(a, longest) : taken;
 }
 
 static enum base_status screen_describe_lock(
@@ -256,7 +257,7 @@ static enum base_status screen_describe_lock(
 			most = u.ns[k] > u.ns[most] ? k : most;
 		if (!i) {
 			p->kind = (enum model_state_kind)most;
-			taken = screen_taken(m, &u, most, taken);
+			taken = screen_taken(r->arena, m, &u, most, taken);
 			base_str_addf(&text, "%s: %s", p->name, screen_under_text(m, &u, most));
 			screen_find_compute(&compute, r, p, m, ix);
 			if (most == MODEL_STATE_run || most == MODEL_STATE_hold)
@@ -268,9 +269,9 @@ static enum base_status screen_describe_lock(
 		base_str_fini(&clean);
 		u.ns[most] = 0;
 	}
-	if (*taken)
+	if (taken && *taken)
 		base_str_addf(&text, ", taken at %s", taken);
-	p->place = screen_place(r->arena, taken, false);
+	p->place = taken ? screen_place(r->arena, taken, false) : NULL;
 	p->text = report_keep(r->arena, &text);
 	return s == BASE_OK && !(p->text && p->place) ? BASE_ERR_NOMEM : s;
 }
