@@ -272,8 +272,8 @@ void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns)
 		give_lock_up(m, t, time_ns, &m->object[m->ending.object[i]]);
 }
 
-/* Does the call leave something in a file? Who does that after each nap has work to do, and does not
- * only look whether something has come. */
+/* Does the call leave something in a file? A thread that does that after each nap has work to do,
+ * and does not only look whether something has come. */
 static bool rules_io_leaves_something(const struct model *m, const struct trace_io_begin *b)
 {
 	return rules_io_definition(m, b->object)->type == TRACE_OBJECT_file &&

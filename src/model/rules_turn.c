@@ -5,10 +5,10 @@
  * The loop is a token (records of its lock tell of that), so a task that holds it up is who the
  * others wait for.
  *
- * A task's wait is a wait for a unit in its own queue. Who makes it ready puts that there: another
- * task in its turn, or the thread between turns (then what came from outside, which ended the loop's
- * own wait, did it). Where its time comes a clock does, which the task has set; the loop's thread,
- * which nothing else ended the wait of, waited for that clock, too.
+ * A task's wait is a wait for a unit in its own queue. That is put there by another task
+ * in its turn, or by the thread between turns: then by what came from outside, which ended the
+ * loop's own wait. A sleeping task's unit is put by the clock that it has set. If nothing else ended
+ * the loop's wait, its thread waited for that clock, too.
  */
 #include "base/heap.h"
 #include "model/model_private.h"

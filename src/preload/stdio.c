@@ -390,8 +390,7 @@ PRELOAD_EXPORT int fclose(FILE *f)
 	return result;
 }
 
-/* Who looks for leaks at the end may leave before libc flushes: then the output is lost without us,
- * too. */
+/* LeakSanitizer may end the program before libc flushes: then the output is lost without us, too. */
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Not locked: libc's own flush at exit is not either, for a thread that is being stopped may hold

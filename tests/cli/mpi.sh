@@ -248,7 +248,7 @@ mpi_balance() {
 }
 test_mpi_balance_then_change() { mpi_each mpi_balance; }
 
-# Who sends whom how much is known by construction; who waits for it, too: 20 rounds, rank 1 works 38 ms longer.
+# The messages and the waits for them are known by construction: 20 rounds, rank 1 works 38 ms longer.
 mpi_matrix() {
 	mpi_record late_sender.lpt 2 late_sender 20 40000 sleep
 	longpole messages --json late_sender.lpt >matrix.json || fail "$mpi: no matrix"

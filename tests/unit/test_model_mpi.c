@@ -584,7 +584,7 @@ static void messages_on_their_way(void **state)
 	assert_float_equal(link.ns_per_byte, 0, 1e-9);
 }
 
-/* Who comes after the message was sent says nothing of how long it took. */
+/* A receiver that comes after the message was sent says nothing of how long it took. */
 static void nobody_waited_for_a_message(void **state)
 {
 	(void)state;

@@ -112,7 +112,7 @@ static int64_t kineto_element_bytes(struct kineto_text t)
 	return 0;
 }
 
-/* Who meets: a group's name alone may be another group's on other ranks. */
+/* The group that meets: a group's name alone may be another group's on other ranks. */
 static uint32_t kineto_group(struct kineto *k, const struct kineto_arguments *a)
 {
 	if (!a->group.at)

@@ -284,7 +284,7 @@ static struct gpu_span gpu_span_of(const struct gpu_trace *g, uint32_t rank)
 	return x;
 }
 
-/* Who meets nobody keeps its clock: it may be the same one, if the times are. */
+/* A rank that meets nobody keeps its clock: it may be the same one, if the times are. */
 static void gpu_find_strangers(struct gpu_trace *g, const bool *known)
 {
 	struct gpu_span first = gpu_span_of(g, 0);
