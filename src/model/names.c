@@ -585,7 +585,7 @@ static void names_add_where(struct model *m, struct base_str *s, const struct st
 		return;
 	const char *words = st->pub.site ? NULL : names_start(m, site);
 	if (st->pub.kind == MODEL_STATE_run)
-		base_str_add(s, st->pub.site ? "after " : "start of ");
+		base_str_add(s, st->pub.site ? "after " : "at the start of ");
 	base_str_add(s, words ? words : model_site_text(m, site));
 }
 
