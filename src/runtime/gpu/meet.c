@@ -60,8 +60,10 @@ static void gpu_list_steps(struct gpu_meeter *m)
 /* Name of the rank's step at that time; 0: none. */
 static uint32_t gpu_step_at(const struct gpu_meeter *m, uint32_t rank, int64_t time_ns)
 {
-	const struct gpu_step *s = m->step + m->first_step[rank];
-	size_t nr = m->first_step[rank + 1] - m->first_step[rank];
+	const size_t first = m->first_step[rank], nr = m->first_step[rank + 1] - first;
+	if (!nr)
+		return 0;
+	const struct gpu_step *s = &m->step[first];
 	size_t n = BASE_PARTITION(i, nr, s[i].begin_ns <= time_ns);
 	return n && time_ns < s[n - 1].end_ns ? s[n - 1].name : 0;
 }

@@ -265,7 +265,9 @@ enum base_status format_import_xla(const struct format_source *from, struct trac
 	enum base_status s = format_gpu_trace_init(&x.g)
 				     ? format_read_all(from, &bytes, &length, err)
 				     : base_fail(err, BASE_ERR_NOMEM, "out of memory");
-	struct xla_span space = {(const uint8_t *)bytes, (const uint8_t *)bytes + length};
+	struct xla_span space = {0};
+	if (bytes)
+		space = (struct xla_span){(const uint8_t *)bytes, (const uint8_t *)bytes + length};
 	x.g.step = opts->step;
 	if (s == BASE_OK)
 		format_gpu_add_rank(&x.g, 0, from->name);
