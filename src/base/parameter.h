@@ -2,13 +2,14 @@
 /*
  * parameter.h - a configuration struct that is described by a table.
  *
- * Whoever has parameters lists them in a .def file and makes three things of it: the fields of a
+ * A room with parameters lists them in a .def file and makes three things of it: the fields of a
  * struct, a constant table of struct base_parameter (which knows the fields' offsets), and the list
  * that users see. Defaults, parsing, limits and printing are here, once.
  *
  *	static const struct base_parameter table[] = {
- *	#define PARAM(key, preset, least, most, unit, sentence) \ {BASE_NUMBER(BASE_INTEGER, struct
- *config, key, preset, least, most, unit, sentence)}, #include "parameters.def"
+ *	#define PARAM(key, preset, least, most, unit, sentence) \
+ *		{BASE_NUMBER(BASE_INTEGER, struct config, key, preset, least, most, unit, sentence)},
+ *	#include "parameters.def"
  *	};
  */
 #ifndef LONGPOLE_BASE_PARAMETER_H

@@ -246,7 +246,7 @@ static bool access_is_pipe(const struct deadlock_file *f, const struct deadlock_
 	return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id && f->device == k->space;
 }
 
-/* Its peer, or who would be it: the listening socket at which it waits to be accepted. */
+/* Its peer, or what stands for it: the listening socket at which it waits to be accepted. */
 static bool is_peer(
 	const struct search *s, const struct deadlock_file *f, const struct deadlock_key *k)
 {
@@ -335,8 +335,8 @@ static bool is_event_of_file(const struct deadlock_key *k)
 	return true;
 }
 
-/* Descriptors are on their way in messages that whoever has this socket may receive: which ones,
- * nobody tells. */
+/* Descriptors are on their way in messages that any process with this socket may receive: the
+ * kernel does not tell which ones. */
 static bool is_carrier(pid_t pid, int fd, const struct deadlock_file *f)
 {
 	return f->kind == DEADLOCK_FILE_SOCKET && deadlock_socket_has_descriptors(pid, fd);
@@ -465,8 +465,8 @@ static bool is_of_session(const struct deadlock_access *a, pid_t session)
 	return false;
 }
 
-/* What has no name is inherited: by who descends from one of those who have it, or from somebody of
- * their session, who may have had it. */
+/* What has no name is inherited: by descendants of the processes that have it, and by those of
+ * their session, whose ancestors may have had it. */
 static bool may_have_inherited(struct search *s, const struct deadlock_access *a, pid_t pid)
 {
 	enum { GENERATIONS = 64 };

@@ -88,8 +88,8 @@ static bool may_handle(const struct deadlock_process *p, const struct deadlock_t
 }
 
 /* A handler may give what others wait for, whatever it interrupts, and may jump out of any wait,
- * also out of one for a lock. What another thread's handler gives, that thread's own wait tells. Who
- * was dumped takes no signal any more, but of its locks only it is known that they are held. */
+ * also out of one for a lock. What another thread's handler gives, that thread's own wait tells. A
+ * dumped process takes no signal any more, but of its locks it is only known that they are held. */
 static bool closed_has_handlers(struct deadlock_world *world, const struct deadlock_wait *w)
 {
 	const struct deadlock_process *p = deadlock_world_process(world, w->thread.pid);
@@ -211,7 +211,7 @@ enum base_status deadlock_close_world(
 		if (!is_gone(&a->wait[i]))
 			s = count_one(&c.nr_threads, a->wait[i].thread.pid);
 	}
-	/* without helpers first: who lives then, lives with them as well */
+	/* without helpers first: what lives then lives with them as well */
 	for (int strict = 0; s == BASE_OK && strict <= 1; strict++) {
 		c.strict = strict;
 		s = close_world(&c);

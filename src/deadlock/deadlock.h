@@ -37,7 +37,7 @@ struct deadlock_edge {
 enum deadlock_finding_kind {
 	DEADLOCK_FINDING_CYCLE,
 	DEADLOCK_FINDING_SELF,      /* one thread waits for itself */
-	DEADLOCK_FINDING_ORPHANED,  /* who had the lock is gone */
+	DEADLOCK_FINDING_ORPHANED,  /* the holder of the lock is gone */
 	DEADLOCK_FINDING_INHERITED, /* the lock was held in the parent when it forked */
 	DEADLOCK_FINDING_STUCK,     /* no cycle is seen, but nobody is left who could wake them */
 };
@@ -94,7 +94,7 @@ struct deadlock_look_options {
 	bool is_alone;           /* without their descendants */
 	const char *const *idle; /* names of processes that are idle by profession (fnmatch) */
 	size_t nr_idle;
-	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */
+	uint64_t now_ns, threshold_ns; /* a thread that slept less is not suspicious */
 	bool finds_spinners; /* of threads that run, too; each is stopped for microseconds */
 	bool is_suspicious;  /* also tell circles of which the outcome is unknown; without it only
 				those are looked for that somebody alive may break who sleeps for a

@@ -142,7 +142,7 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 	size_t nr = 0;
 	if (chosen.snapshot == DEADLOCK_SNAPSHOT_AUTO && !a->without_bpf)
 		chosen.snapshot =
-			DEADLOCK_SNAPSHOT_BPF; /* whom BPF missed has moved on: do not stop it */
+			DEADLOCK_SNAPSHOT_BPF; /* a thread that BPF missed has moved on: do not stop it */
 	for (size_t i = 0; i < a->nr_waits; i++)
 		nr += foresee_is_wanted(a, wanted, i);
 	if (!nr || a->without_ahead)

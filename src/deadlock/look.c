@@ -74,7 +74,7 @@ static enum base_status look_choose(struct look *l, struct base_map *chosen)
 	return s;
 }
 
-/* Who could wake those that we look at is looked at, too. */
+/* The threads that could wake those that we look at are looked at, too. */
 static enum base_status choose_helpers(struct look *l, struct base_map *chosen)
 {
 	enum base_status s = BASE_OK;
@@ -255,7 +255,8 @@ static enum base_status look_judge(struct look *l)
 	return s;
 }
 
-/* Whom we stopped has slept on: else who is looked at would never be old. */
+/* A thread that we stopped counts as having slept on; else one that is looked at would never be
+ * old. */
 static void forgive_stopped(struct look *l)
 {
 	for (size_t i = 0; l->a->run && i < l->a->nr_waits; i++) {

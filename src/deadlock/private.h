@@ -14,7 +14,7 @@ struct deadlock_access {
 	const pid_t *pid; /* sorted */
 	size_t nr_pids;
 	bool is_known;  /* from an earlier search */
-	bool is_unsure; /* who could not be looked into, or receives descriptors, may be one, too */
+	bool is_unsure; /* so may one that could not be looked into, or receives descriptors */
 };
 struct deadlock_accesses {
 	struct deadlock_access *access; /* sorted by key */
@@ -41,7 +41,7 @@ enum base_status deadlock_close_world(struct deadlock_answer *a,
 /* Edges and findings, from waits, hope and runs. */
 enum base_status deadlock_judge(struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	struct base_err *err) BASE_MUST_CHECK;
-/* Runs those ahead that are wanted (NULL: whom a->hope leaves without hope), and were not yet
+/* Runs those ahead that are wanted (NULL: those that a->hope leaves without hope), and were not yet
  * (foresee.c): tier 3. Allocates a->run. ahead NULL: one of its own. */
 enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 	struct deadlock_ahead *ahead, const struct deadlock_ahead_options *options,
@@ -62,7 +62,7 @@ bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
 bool deadlock_wait_is_patient(const struct deadlock_wait *w);
 /* Could a signal handler, the kernel by itself, or a process that was not seen end it? */
 bool deadlock_wait_may_be_helped(struct deadlock_world *world, const struct deadlock_wait *w);
-/* The same, but for who may be reached by a name of his. */
+/* The same, but for processes that can be reached by a name. */
 bool deadlock_wait_goes_on(const struct deadlock_wait *w);
 /* It may go on whatever the others do: it runs, has a time limit, is served from outside, or is not
  * understood. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suspect.c - circles in an open world. Threads that wait for each other may still be woken by
- * somebody alive, who is not known to: those are run ahead as well. Who is seen to give what is
- * awaited breaks the circle. If nobody is, and all of them merely sleep for a time, it is probable,
- * with their names. Else it is told as unknown, never as a deadlock: those who run cannot be run
- * ahead, and what comes from outside may lead another way.
+ * suspect.c - circles in an open world. Threads that wait for each other may still be woken by live
+ * threads that are not known to do so: those are run ahead as well. One that is seen to give what
+ * is awaited breaks the circle. If none is, and all of them merely sleep for a time, the circle is
+ * probable, and they are named. Else it is told as unknown, never as a deadlock: those who run
+ * cannot be run ahead, and what comes from outside may lead another way.
  */
 #include "deadlock/private.h"
 
@@ -18,8 +18,8 @@ static bool is_short(const struct deadlock_wait *w)
 	return w->is_timed && !deadlock_wait_is_patient(w);
 }
 
-/* Waits for something that only other threads give, and not for one known thread. Whom a time limit
- * wakes soon, only where anything suspicious is asked for. */
+/* Waits for something that only other threads give, and not for one known thread. Those that a time
+ * limit wakes soon count only where anything suspicious is asked for. */
 static bool is_suspect(const struct deadlock_answer *a, size_t i, bool is_suspicious)
 {
 	const struct deadlock_wait *w = &a->wait[i];
@@ -31,7 +31,7 @@ static bool is_suspect(const struct deadlock_answer *a, size_t i, bool is_suspic
 	return !deadlock_wait_goes_on(w);
 }
 
-/* Only who is at it ends what is done once, and who is at it was seen. */
+/* What is done once is ended only by the thread that is doing it, and that one was seen. */
 static bool is_done_once(const struct deadlock_wait *w)
 {
 	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
@@ -57,8 +57,8 @@ static bool mark_process(const struct deadlock_answer *a, pid_t pid, bool *rescu
 	return is_known;
 }
 
-/* Marks all others who are alive and could give what the members of a finding wait for. False:
- * there are others, who were not looked at. */
+/* Marks all other live threads that could give what the members of a finding wait for. False: there
+ * are more, which were not looked at. */
 static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	const struct deadlock_finding *f, bool *rescuer)
 {

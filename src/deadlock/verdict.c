@@ -166,7 +166,7 @@ static enum base_status add_process_edges(struct judging *j, size_t i, size_t k,
 	return s;
 }
 
-/* Keys without a list of who has access: whoever was seen to produce them. */
+/* Keys without a list of processes with access: all that were seen to produce them. */
 static enum base_status add_seen_edges(struct judging *j, size_t i, size_t k)
 {
 	enum base_status s = BASE_OK;

@@ -185,8 +185,8 @@ void noc_closed_add_cause(struct closed_causes *to, uint32_t packet)
 		to->packet[to->nr++] = packet;
 }
 
-/* What a message's arrival means to who waits for it: the message, or, of one that stayed in its
- * node, what that one waited for. */
+/* What a message's arrival means to what waits for it: the message itself, or, if it stayed in its
+ * node, what that message waited for. */
 static void closed_pass_on(struct closed_causes *to, const struct closed_message *m)
 {
 	noc_closed_add_cause(to, m->packet);

@@ -11,10 +11,10 @@
  * messages then go out in the order of the protocol: a recall after the request has come, a
  * response after the request and all answers to recalls, an answer after its recall. Messages
  * inside a node take no time. Barriers, locks, thread creation and joining, as recorded, are obeyed
- * in simulated time, by means of lines: who waits has a copy of a line, spins on it without any
- * message, and looks again when the copy is taken away. A lock is a store to its line, and one by
- * who gives it up; a barrier is a store to its count by each, and the last one's to the line on
- * which the others wait.
+ * in simulated time, by means of lines: a waiting thread has a copy of a line, spins on it without
+ * any message, and looks again when the copy is taken away. A lock is a store to its line, and
+ * another one when it is given up; a barrier is a store to its count by each, and the last one's to
+ * the line on which the others wait.
  */
 #ifndef LONGPOLE_NOC_CLOSED_H
 #define LONGPOLE_NOC_CLOSED_H

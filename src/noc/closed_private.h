@@ -24,7 +24,7 @@ enum noc_closed_then {
 	CLOSED_ACQUIRE,  /* the lock */
 	CLOSED_TAKE,     /* the lock that it was given */
 	CLOSED_LOOK,     /* has what it watches for happened? */
-	CLOSED_RELEASED, /* who watches what was just stored has seen it by now */
+	CLOSED_RELEASED, /* threads that watch what was just stored have seen it by now */
 	CLOSED_END,
 };
 

@@ -72,7 +72,7 @@ enum base_status noc_closed_recalled(struct noc_closed *c, uint32_t thread, uint
 	return look_again(c, thread, cycle + 1, err);
 }
 
-/* What was stored has reached all caches: who had no copy any more looks now. */
+/* What was stored has reached all caches: threads without a copy look now. */
 static enum base_status all_have_seen(
 	struct noc_closed *c, uint64_t address, uint64_t cycle, struct base_err *err)
 {
@@ -184,7 +184,7 @@ static void next_of_all(struct noc_closed *c, uint32_t thread)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* Says so to who joins it. */
+/* Says so to the thread that joins it. */
 static void closed_thread_end(struct noc_closed *c, uint32_t thread)
 {
 	struct noc_closed_thread *t = &c->thread[thread];

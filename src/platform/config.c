@@ -4,8 +4,8 @@
  *
  *	[simulation]                 [system NAME]        [link NAME]           [app NAME]
  *	seed = 1                     bus_gbps = 2         a = NAME  b = NAME    kind = tcp_stream
- *	                                                  rate_gbps = 10        from = NAME  to =
- *NAME
+ *	                                                  rate_gbps = 10        from = NAME
+ *	                                                                        to = NAME
  *
  * inih splits lines; what keys there are, parameters.def says.
  */

@@ -6,9 +6,10 @@
  * could:
  *	rewrite_new()        splits the text
  *	rewrite_labelled()   the same text with a label before each instruction; the caller
- *assembles it, keeping local labels (as -L) rewrite_object()     takes the object: now each
- *instruction's bytes, hence its accesses, are known rewrite_emit()       the text with recording
- *code and the tables of memory/stream/stream.h
+ *	                     assembles it, keeping local labels (as -L)
+ *	rewrite_object()     takes the object: now each instruction's bytes, hence its accesses,
+ *	                     are known
+ *	rewrite_emit()       the text with recording code and the tables of memory/stream/stream.h
  *
  * The recording code uses mov and lea only, so that flags need no care, and no stack, so that red
  * zones, unwinding and alignment need none. Where a function leaves r10 and r11 alone (gcc is told

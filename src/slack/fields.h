@@ -4,24 +4,31 @@
  * processor policies via critical-path prediction", ISCA 2001; seed 003, section 2.3.1), with edges
  * between processors.
  *
- * Each instruction is three nodes: dispatch D, execute E, commit C; edges and their lengths,
- *cycles: D(i-1) > D(i) 0       in-order dispatch        D(i-width) > D(i) 1 C(i-window) > D(i) 0
- *finite reorder buffer E(b) > D(i) latency + penalty: i follows the mispredicted branch b D(i) >
- *E(i) 1         E(p) > E(i) latency of p: i reads a register or memory that p wrote E(i) > C(i)
- *latency   C(i-1) > C(i) 0, C(i-width) > C(i) 1  in-order commit Atomic accesses and calls of
- *synchronisation execute alone: C(i-1) > E(i) 0, E(i) > D(i+1) latency.
+ * Each instruction is three nodes: dispatch D, execute E, commit C. Edges, and their lengths in
+ * cycles:
+ *	D(i-1) > D(i)       0                  in-order dispatch
+ *	D(i-width) > D(i)   1                  finite width
+ *	C(i-window) > D(i)  0                  finite reorder buffer
+ *	E(b) > D(i)         latency + penalty  i follows the mispredicted branch b
+ *	D(i) > E(i)         1
+ *	E(p) > E(i)         latency of p       i reads a register or memory that p wrote
+ *	E(i) > C(i)         latency
+ *	C(i-1) > C(i)       0                  in-order commit
+ *	C(i-width) > C(i)   1                  finite width
+ * Atomic accesses and calls of synchronisation execute alone: C(i-1) > E(i) 0, E(i) > D(i+1)
+ * latency.
  *
- * What comes from the in-order machine (machine.h): the latency of each access and who wrote what
- * was read; so caches and network are those of the in-order run's interleaving. An instruction
- * without an access takes a cycle. Functional units and issue bandwidth are unlimited. Memory stays
- * sequentially consistent in the way that speculative processors keep it: accesses overlap, commit
- *is in order and waits for stores.
+ * What comes from the in-order machine (machine.h): the latency of each access, and the writer of
+ * each value read; so caches and network are those of the in-order run's interleaving. An
+ * instruction without an access takes a cycle. Functional units and issue bandwidth are unlimited.
+ * Memory stays sequentially consistent in the way that speculative processors keep it: accesses
+ * overlap, commit is in order and waits for stores.
  *
  * Registers come from decode(), which reads the program's code; without it there are only memory
  * dependences, and the times are too good.
  *
  * The graph is kept whole, so its length is limited: the first `most` instructions after the
- *beginning of the graph, 60 bytes and 8 for each edge.
+ * beginning of the graph, 60 bytes and 8 for each edge.
  */
 #ifndef LONGPOLE_SLACK_FIELDS_H
 #define LONGPOLE_SLACK_FIELDS_H

@@ -161,7 +161,7 @@ static enum base_status machine_access_lines(struct slack_machine *m, uint32_t p
 	return BASE_OK;
 }
 
-/* Who wrote what is read. */
+/* The writer of what is read. */
 static enum base_status find_producers(struct slack_machine *m, uint64_t address, uint64_t bytes,
 	struct slack_producer *list, uint32_t *nr, struct base_err *err)
 {

@@ -3,12 +3,12 @@
  * machine_network.c - how long a request takes.
  *
  * Snooping: a request goes to all nodes through one network that orders requests, which one after
- * another take a slot of it; after a hop all have seen it, and who has the line sends it point to
- * point. An upgrade is over when its own request has come back. Directory: a request goes to the
- * line's home and from there to its owner, if it is dirty, or to its sharers, if it is stored to;
- * whether a store waits for these is a parameter.
- * Links carry one message after another; a hop's latency includes its own transmission. Messages
- * claim links in the order in which their requests were made.
+ * another take a slot of it; after a hop all have seen it, and the node that has the line sends it
+ * point to point. An upgrade is over when its own request has come back. Directory: a request goes
+ * to the line's home and from there to its owner, if it is dirty, or to its sharers, if it is
+ * stored to; whether a store waits for these is a parameter. Links carry one message after another;
+ * a hop's latency includes its own transmission. Messages claim links in the order in which their
+ * requests were made.
  */
 #include "slack/machine_private.h"
 

@@ -120,7 +120,7 @@ struct lane {
 	enum lane_state state;
 	uint32_t awaits;
 	struct object *object;
-	struct lane *next; /* who waits behind us */
+	struct lane *next; /* the threads that wait behind us */
 	uint64_t asked_ns; /* recorded: when it began to wait */
 	uint8_t pending;   /* enum slack_kind that it goes on with; 0: none */
 	bool started;      /* has had a node or run */
@@ -134,7 +134,7 @@ struct lane {
 /* What threads synchronise on: lock, barrier, condition, semaphore. */
 struct object {
 	uint64_t address;
-	struct lane *first, *behind; /* who waits, in the order of coming */
+	struct lane *first, *behind; /* the waiters, in the order of coming */
 	uint32_t nr_waiting;
 	struct lane *holder;
 	uint32_t depth;

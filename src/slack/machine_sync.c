@@ -3,10 +3,11 @@
  * machine_sync.c - locks, barriers, signals, threads: nobody goes on before the simulated machine
  * allows it.
  *
- * A lock is an atomic access to its first word, giving it back a store; who waits gets it in the
- * order of coming. A barrier is an atomic access of each thread and, but for the last one, a load
- * afterwards. A condition lets go who began to wait before it was signalled in the recorded run; a
- * semaphore counts, from an unknown value on: when all threads wait, it had one more.
+ * A lock is an atomic access to its first word, giving it back a store; waiters get it in the order
+ * of coming. A barrier is an atomic access of each thread and, but for the last one, a load
+ * afterwards. A condition lets go the threads that began to wait before it was signalled in the
+ * recorded run; a semaphore counts, from an unknown value on: when all threads wait, it had one
+ * more.
  */
 #include "slack/machine_private.h"
 
@@ -336,7 +337,7 @@ static enum base_status machine_sync_meet(
 	return s;
 }
 
-/* All who have come to the region's end have an edge to who goes on. */
+/* All that have come to the region's end have an edge to each thread that goes on. */
 static enum base_status machine_sync_leave_region(
 	struct slack_machine *m, struct lane *l, struct base_err *err)
 {

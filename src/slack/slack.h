@@ -4,35 +4,36 @@
  * chapter 2).
  *
  * The graph. Nodes are what the machine (machine.h) executed. An edge's label is the time at which
- *it arrives: program order edges when the next instruction is issued, read-after-write (RAW) edges,
- * within and across processors, when the store is complete. A node starts when its last edge
+ * it arrives: program order edges when the next instruction is issued, read-after-write (RAW)
+ * edges, within and across processors, when the store is complete. A node starts when its last edge
  * arrives. Edges of synchronisation are RAW edges: from what gives to what takes; at a barrier from
  * all threads to the last one, and from it to all. Registers are not recorded: in an in-order
- *machine with blocking requests an instruction is issued when the one before is complete, so
- *program order covers each dependence through a register.
+ * machine with blocking requests an instruction is issued when the one before is complete, so
+ * program order covers each dependence through a register.
  *
  * Slack (section 2.4.1). L(e) = start of the target - arrival. L(u) = least L of the edges from u;
- *a node without any: end of all - its own end. G(e) = L(e) + G(v); G(u) = least G of the edges from
- * u. So G(u) is exactly by how much u may start later in this graph, with all else as long as it
- * was.
+ * a node without any: end of all - its own end. G(e) = L(e) + G(v); G(u) = least G of the edges
+ * from u. So G(u) is exactly by how much u may start later in this graph, with all else as long as
+ * it was.
  *
  * Compression, while the machine runs (section 2.5). Only RAW edges are kept, and of these not
  *	3: (theorem 2-3) those within a processor that arrive in time, when no node between is late;
  *	2: (theorem 2-2) those that arrive in time, when an earlier load of this processor has one
- *from the same store and no node between is late; 1: (theorem 2-1) nodes without a kept RAW edge
- *go. (Late: a RAW edge arrives after the program order edge. The seed asks for "less than"; its
- *proofs hold for "at the same time", too, which is what is done.)
+ *	   from the same store and no node between is late;
+ *	1: (theorem 2-1) nodes without a kept RAW edge go.
+ * (Late: a RAW edge arrives after the program order edge. The seed asks for "less than"; its proofs
+ * hold for "at the same time", too, which is what is done.)
  *
  * Beyond the seed: an edge e = (u, v) that arrives in time is dominated whenever any other path
- *leads from u to v. Let n0 = u, n1, ... be its nodes. G(u) <= sum of L(ni, ni+1) + G(v); each L is
- * start(ni+1) - arrival, each arrival is no less than start(ni), the first no less than
- *complete(u): the sum is at most start(v) - complete(u) = L(e), so e is never the least. Theorems
- *2-2 and 2-3 are special cases, and do not need the condition that no node between is late. A
- *vector clock of each processor knows which nodes lead to it; those that would be kept by the
- *theorems as they stand are counted apart.
+ * leads from u to v. Let n0 = u, n1, ... be its nodes. G(u) <= sum of L(ni, ni+1) + G(v); each L
+ * is start(ni+1) - arrival, each arrival is no less than start(ni), the first no less than
+ * complete(u): the sum is at most start(v) - complete(u) = L(e), so e is never the least. Theorems
+ * 2-2 and 2-3 are special cases, and do not need the condition that no node between is late. A
+ * vector clock of each processor knows which nodes lead to it; those that would be kept by the
+ * theorems as they stand are counted apart.
  *
  * What is known of earlier loads and of other processors' clocks is bounded; what is forgotten
- *costs an edge, never a wrong answer.
+ * costs an edge, never a wrong answer.
  *
  * Then the kept edges are read backward for slack and critical path, and the machine runs once more
  * to say what each instruction's slack is: no instruction is ever stored. Kept edges beyond

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waits.c - which words are polled, and who accesses them. */
+/* waits.c - which words are polled, and which threads access them. */
 #include "slack/waits_private.h"
 
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static enum base_status waits_add_word(
 			BASE_OK ||
 		base_map_put(&f->words_at, 0, word->address, number) != BASE_OK)
 		return slack_waits_no_memory(err);
-	/* listed where it begins; who looks for it looks in the granule before, too */
+	/* listed where it begins; a search for it looks in the granule before, too */
 	f->next[number] = base_map_get(&f->words_in, 0, first, &before) ? (uint32_t)before + 1 : 0;
 	if (base_map_put(&f->words_in, 0, first, number) != BASE_OK)
 		return slack_waits_no_memory(err);

@@ -12,12 +12,11 @@
  * ran one at a time (MEMORY_SOURCE_SERIAL), they order everything.
  * Locks. Where every thread takes a word by exchanges and then gives it back, it is a lock: the
  * exchange before each giving back got it. Given back it is by a plain store, or by an exchange in
- * another place of the code than those that take it (the first of each thread takes). Who gets it
- * next is the machine's to say. Words that the same instructions take are locks, too, if nobody
- * ever waited for them.
- * Barriers. Where a flag ends a wait, and the waiting thread's last indivisible access before was
- * to the same word as the one of who stored the flag, and earlier, who stored had to come last: it
- * waits for the other's access before its own.
+ * another place of the code than those that take it (the first of each thread takes). The machine
+ * decides which thread gets it next. Words that the same instructions take are locks, too, if
+ * nobody ever waited for them. Barriers. Where a flag ends a wait, and the waiting thread's last
+ * indivisible access before was to the same word as the one of the thread that stored the flag, and
+ * earlier, the storing thread had to come last: it waits for the other's access before its own.
  *
  * A wait that several stores may have ended (a counter that moved more than once between two
  * looks), or none that is seen (code outside, signals), is not known: it stays as it was recorded.

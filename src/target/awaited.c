@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * awaited.c - conditions that a thread need not wait for. Who has taken a mutex and finds
- * what it came for (a queue is not empty) has no record of who put it there. So, each time that a
- * mutex is taken with which a condition is waited for or signalled, it is recorded how often that
- * condition had been signalled until then: not by threads that only signal it, which find nothing.
+ * awaited.c - conditions that a thread need not wait for. A thread that has taken a mutex and finds
+ * what it came for (a queue is not empty) has no record of the thread that put it there. So, each
+ * time that a mutex is taken with which a condition is waited for or signalled, it is recorded how
+ * often that condition had been signalled until then: not by threads that only signal it, which
+ * find nothing.
  *
- * What has no mutex (something is made once; a futex) is simpler: who goes on because of it records
- * how often it had been told.
+ * What has no mutex (something is made once; a futex) is simpler: a thread that goes on because of
+ * it records how often it had been told.
  */
 #include "target/target.h"
 

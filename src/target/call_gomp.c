@@ -151,8 +151,8 @@ static void leave_barrier(void)
 	at.waits = false;
 }
 
-/* Who waits at a barrier does tasks meanwhile, and goes on with it if others that have left it
- * already make more: those come after it. */
+/* A thread that waits at a barrier does tasks meanwhile, and goes on with it if others that have
+ * left it already make more: those come after it. */
 void longpole_target_task_begins(void)
 {
 	if (at.waits && at.region && omp_get_level() == 1 &&

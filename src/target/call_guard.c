@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_guard.c - C++'s static variables of functions: the first one makes them. (Who finds
- * that they are made, by looking at the guard, makes no call.) */
+/* call_guard.c - C++'s static variables of functions: the first one makes them. (A thread that
+ * finds them made, by looking at the guard, makes no call.) */
 #include "target/target.h"
 
 #define AT TARGET_STUB

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_once.c - what is done once: who comes later finds what the first one has made. */
+/* call_once.c - what is done once: later threads find what the first one has made. */
 #include "target/target.h"
 
 #include <pthread.h>

@@ -81,7 +81,7 @@ MQ_RECEIVE(mq_timedreceive,
 	(mqd_t queue, char *p, size_t bytes, unsigned *priority, const struct timespec *until),
 	(queue, p, bytes, priority, until))
 
-/* ---- System V's: who receives asks for a type, or gets to know it ---------------------------- */
+/* ---- System V's: a receiver asks for a type, or gets to know it ---------------------------- */
 
 static uint64_t object_of_type(int id, const void *message)
 {

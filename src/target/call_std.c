@@ -66,7 +66,7 @@ AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
 	longpole_target_call(CALL_lock, before, after, WORD(lock->mutex), 0, 0, 0);
 }
 
-/* What gives: recorded before the call, lest who takes be recorded earlier. */
+/* What gives: recorded before the call, lest the taker be recorded earlier. */
 #define GIVE(name, of)                                                                             \
 	void name(void *cond) REAL(of);                                                            \
 	void longpole_at_##name(void *cond) OURS(of);                                              \
@@ -80,7 +80,7 @@ AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
 GIVE(std_notify_one, NOTIFY)
 GIVE(std_notify_all, ALL)
 
-/* ---- futures: only who finds that it has to wait makes a call -------------------------------- */
+/* ---- futures: only a thread that has to wait makes a call -------------------------------- */
 
 #define FUTEX "_ZNSt28__atomic_futex_unsigned_base"
 #define UNTIL "EPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE"

@@ -46,7 +46,7 @@ static void ranges(bool into_memory, const struct iovec *piece, size_t nr, size_
 	}
 }
 
-/* r bytes, in pieces of which the first is the record's. Who reads has waited until it was there
+/* r bytes, in pieces of which the first is the record's. The reader has waited until it was there
  * (take: and takes it), and writes to its memory then. */
 static void received_pieces(
 	int fd, bool take, const struct iovec *piece, size_t nr, ssize_t r, uint64_t before)

@@ -2,7 +2,7 @@
 /*
  * call_task.c - OpenMP's tasks, as gcc calls libgomp and clang libomp: any thread of the
  * region may do one, at any time between two moments that are recorded. It begins after it was
- * made, and after all that it depends on; who waits for it goes on after its end. (What a barrier
+ * made, and after all that it depends on; its waiters go on after its end. (What a barrier
  * waits for is before the barrier in each thread's stream.)
  *
  * A task's data are copied by OpenMP's library, and so is what we must know of it, behind them. How
@@ -17,8 +17,8 @@
 
 enum { STEP_BYTES = 32, SIZES = 64, DEPENDS = 16, GROUPS = 8, HOMES = 1024 };
 
-/* What its tasks tell, and are told: of each task that makes others. They are many, but few are at
- * the same time: who has the same waits a little longer than it must. */
+/* What its tasks tell, and are told: of each task that makes others. They are many, but few at the
+ * same time: tasks that share one wait a little longer than they must. */
 static struct home {
 	char made, done, group;
 } homes[HOMES];
@@ -70,7 +70,8 @@ union full_task {
 	char bytes[sizeof(struct task) + DEPENDS * sizeof(uintptr_t)];
 };
 
-/* Places that tasks depend on: who had written; who had read. (Names, where nobody has memory.) */
+/* Places that tasks depend on: the task that had written; those that had read. (Names, where nobody
+ * has memory.) */
 static const void *written(uintptr_t place)
 {
 	return (const void *)(place | UINT64_C(1) << 59); // NOLINT(performance-no-int-to-ptr)

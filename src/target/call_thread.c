@@ -40,7 +40,7 @@ static void took(unsigned kind, const volatile void *object, uint64_t before, ui
 /* Readers' locks. */
 #define SHARE(name, parameters, arguments)                                                         \
 	TAKE(name, CALL_lock, 1, longpole_target_let_go(), parameters, arguments)
-/* What gives: recorded before the call, lest who takes be recorded earlier. */
+/* What gives: recorded before the call, lest the taker be recorded earlier. */
 #define GIVE(name, kind, type)                                                                     \
 	int longpole_at_##name(type *object);                                                      \
 	AT int longpole_at_##name(type *object)                                                    \
@@ -300,7 +300,7 @@ THREAD_JOIN(pthread_clockjoin_np,
 	(thread, value, clock, until))
 THREAD_JOIN(thrd_join, (thrd_t thread, int *value), (thread, value))
 
-/* Who begins is known by its handle, afterwards (memory/stream/source.h). */
+/* The thread that begins is known by its handle, afterwards (memory/stream/source.h). */
 int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument);
 AT int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {

@@ -247,7 +247,7 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 	struct target_tls before = longpole_memory;
 	struct target_buffer *from = NULL, *own = NULL;
 	uint64_t segv = SEGV_BIT;
-	/* (Who waits with sigsuspend, ppoll and the like may have it blocked.) */
+	/* (A thread in sigsuspend, ppoll and the like may have it blocked.) */
 	(void)longpole_target_syscall(
 		SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&segv, 0, MASK_BYTES, 0, 0);
 	if (t && before.pointer) {

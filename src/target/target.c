@@ -22,8 +22,8 @@ enum {
 	HELD_MAX = 50,          /* such looks, while no block can come back */
 	TABLES_FIRST = 1 << 14, /* states of blocks and slots that a thread has room for at first */
 	ATTACH_DESTRUCTORS = 4,
-	NEARLY_NONE = 4,  /* blocks that wait for who reads */
-	COSTLY_TICKS = 4, /* to encode a word: more than to leave it to who reads */
+	NEARLY_NONE = 4,  /* blocks that wait for the reader */
+	COSTLY_TICKS = 4, /* to encode a word: more than to leave it to the reader */
 };
 
 struct module {
@@ -198,7 +198,7 @@ void longpole_target_send_table(const struct target_table *t)
 {
 	if (!longpole_target_attached())
 		return;
-	/* Who reads along takes a module as known when it has the blocks: so these come last. */
+	/* The reader takes a module as known when it has the blocks: so these come last. */
 	send_section(&t->head, MEMORY_TABLE_PATH, 0, t->path, strlen(t->path) + 1);
 	send_section(&t->head, MEMORY_TABLE_INFO, t->info_at, t->info, t->info_bytes);
 	send_section(&t->head, MEMORY_TABLE_BLOCKS, t->heads_at, t->heads,
@@ -414,7 +414,7 @@ static void close_chunk(struct target_thread *t)
 	t->chunk = NULL;
 }
 
-/* Who reads is about to have nothing left to do. */
+/* The reader is about to have nothing left to do. */
 static bool has_caught_up(void)
 {
 	unsigned nr = 0;
@@ -423,7 +423,7 @@ static bool has_caught_up(void)
 	return nr < NEARLY_NONE;
 }
 
-/* Shall who reads encode these words? (Of sites it knows no heads.) */
+/* Shall the reader encode these words? (Of sites it knows no heads.) */
 static bool leaves_raw(const struct target_thread *t, const uint64_t *words, size_t nr)
 {
 	const struct memory_ring_head *ring = self.ring;
@@ -433,7 +433,7 @@ static bool leaves_raw(const struct target_thread *t, const uint64_t *words, siz
 }
 
 /* Blocks are taken from the first on: there are many raw ones when we get one beyond. Then this
- * chunk is encoded here, and who reads catches up meanwhile. */
+ * chunk is encoded here, and the reader catches up meanwhile. */
 static bool open_chunk(struct target_thread *t, bool raw)
 {
 	uint32_t block;

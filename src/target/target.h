@@ -90,7 +90,7 @@ struct target_tls {
 	uint64_t *pointer; /* next word; NULL: this thread has no buffer yet */
 	uint64_t save[2];  /* borrowed registers */
 	struct target_thread *thread;
-	struct record_lock_stamps *stamps; /* of who records locks, too; NULL: nobody */
+	struct record_lock_stamps *stamps; /* of the recorder of locks, too; NULL: there is none */
 	uint64_t nr_told; /* calls that we are in and that tell of threads themselves */
 	uint64_t caller;  /* of the stub that this thread is in: meet.h */
 };
@@ -100,7 +100,7 @@ extern __thread struct target_tls longpole_memory
 struct target_buffer {
 	uint64_t *start, *end; /* NULL: not made yet */
 	uint64_t *from;        /* first word that is not encoded yet */
-	uint64_t *left_at;     /* where a handler has interrupted who writes here; NULL: current */
+	uint64_t *left_at;     /* where a handler has interrupted the writer; NULL: current */
 	const void *frame;     /* of the handler that uses it */
 	bool in_use;
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * deadlock_ahead [--ptrace] [--times=N] [--branch=K] [--spin] PID... - runs a copy of each waiting
- *thread of these processes ahead, and prints a line for each:
+ * thread of these processes ahead, and prints a line for each:
  *
  *	TID KIND END "why" calls=N stopped_ns=N events=KIND[space,id,at],... again=KIND[...]
- *would=FD:"text"
+ *		would=FD:"text"
  *
  * With --times=N everything N times, printing the last; then a line of medians and of the longest
- *stop: "times N copies N copy_ns N ghost_ns N stopped_ns N stopped_max_ns N". Exit status 2: no
- *copies here, and why on standard error.
+ * stop: "times N copies N copy_ns N ghost_ns N stopped_ns N stopped_max_ns N". Exit status 2: no
+ * copies here, and why on standard error.
  */
 #include "deadlock/ahead/ghost.h"
 #include "deadlock/private.h"

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * halves MODE [MS] - two threads that compute for MS each (40) and are joined. On one processor
- *that takes twice as long. How they are limited to one (the first that this program may use): any
- *not at all: by whoever starts it self     the main thread limits itself before it makes them call
- *... by syscall(), as libnuma does attr     their attributes do handle   it limits them when they
- *are there, by pthread_t tid      ... by tid, from another thread
+ * that takes twice as long. How they are limited to one (the first that this program may use):
+ *
+ *	any      not at all: the starter has done it
+ *	self     the main thread limits itself before it makes them
+ *	call     ... by syscall(), as libnuma does
+ *	attr     their attributes do
+ *	handle   it limits them when they are there, by pthread_t
+ *	tid      ... by tid, from another thread
  */
 #include <pthread.h>
 #include <sched.h>

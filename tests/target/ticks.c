@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ticks.c MODE - the main thread sleeps 20 times for 10 ms while somebody else ticks, every 50 ms,
- *until told to end. Half the sleep is half the run, whoever ticks and however it is told:
+ * ticks.c MODE - the main thread sleeps 20 times for 10 ms while something else ticks, every 50 ms,
+ * until told to end. Half the sleep is half the run, whatever ticks and however it is told:
  *
  *	eventfd   a thread in poll(); the event ends it
  *	epoll     ... in epoll_wait() of two files

@@ -12,8 +12,8 @@
  *	n = 3
  *
  * Every section but `common` is a product: a point for each combination of its values and those of
- *`common`. first..last/step is a list, too. `measure` = saturation searches the saturation of each
- *point.
+ * `common`. first..last/step is a list, too. `measure` = saturation searches the saturation of each
+ * point.
  */
 #include "cmd/sweep/sweep.h"
 

@@ -119,7 +119,7 @@ static int64_t read_regular(struct deadlock_copy *c, int original, uint64_t posi
 	return got < 0 ? -EIO : got;
 }
 
-/* A byte for who waits for one, then the end of the file. */
+/* A byte for a thread that waits for one, then the end of the file. */
 static int64_t invent(struct deadlock_copy *c, struct deadlock_copy_file *f,
 	enum deadlock_file_kind kind, size_t size)
 {
@@ -135,7 +135,7 @@ static int64_t invent(struct deadlock_copy *c, struct deadlock_copy_file *f,
 	return 1;
 }
 
-/* What reading would give, in c->io; and its event: room for who writes. */
+/* What reading would give, in c->io; and its event: room for the writer. */
 static int64_t provide(struct deadlock_copy *c, int fd, uint64_t size)
 {
 	struct deadlock_file file;
@@ -401,9 +401,9 @@ void deadlock_copy_closing(struct deadlock_copy *c, int fd)
 		return;
 	if (has_twin(c, fd, &file))
 		return;
-	if (file.kind == DEADLOCK_FILE_SOCKET) /* who waits in its queue is refused */
+	if (file.kind == DEADLOCK_FILE_SOCKET) /* those that wait in its queue are refused */
 		give_backlog(c, &file);
-	/* the end of the data for who reads, an error for who writes */
+	/* the end of the data for readers, an error for writers */
 	if (file.can_write && deadlock_key_of_writing(&file, &key))
 		deadlock_copy_event(c, &key);
 	if (file.can_read && deadlock_key_of_reading(&file, &key))

@@ -71,7 +71,7 @@ static uint64_t heap_end(struct deadlock_copy *c)
 	return c->heap_end;
 }
 
-/* Grows only while nothing is in its way; who is refused maps memory instead. */
+/* Grows only while nothing is in its way; a program that is refused maps memory instead. */
 int64_t deadlock_emulate_brk(struct deadlock_copy *c, const uint64_t *arg)
 {
 	const uint64_t now = heap_end(c),

@@ -178,7 +178,8 @@ int64_t deadlock_emulate_epoll(struct deadlock_copy *c, const uint64_t *arg)
 
 /* ---- children -------------------------------------------------------------------------------- */
 
-/* Who is said to have ended: the awaited child, or one that the copy believes to have made. */
+/* The child that is said to have ended: the awaited one, or one that the copy believes to have
+ * made. */
 static int64_t ended_child(struct deadlock_copy *c, int64_t wanted)
 {
 	if (wanted >= DEADLOCK_COPY_FAKE_PID || (wanted <= 0 && c->fakes))
@@ -285,6 +286,6 @@ int64_t deadlock_emulate_msgrcv(struct deadlock_copy *c, const uint64_t *arg)
 	if (!deadlock_copy_poke(c, arg[1], &type, sizeof type) ||
 		!deadlock_copy_poke(c, arg[1] + sizeof type, c->io, size))
 		return -EFAULT;
-	deadlock_copy_event(c, &key); /* room for who waits to send */
+	deadlock_copy_event(c, &key); /* room for a thread that waits to send */
 	return (int64_t)size;
 }

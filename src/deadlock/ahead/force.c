@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * force.c - predicates. Who waits for a condition variable looks, after it was woken, whether what
- * it waits for has come, and waits again when not. In the copy it never has. So the copy is stepped
- * to the first (kth) conditional jump that the application itself makes after the wait, and takes
- * the side that it would not have taken. What it then produces is weaker evidence (is_forced).
+ * force.c - predicates. A thread that waits for a condition variable looks, after it was woken,
+ * whether what it waits for has come, and waits again when not. In the copy it never has. So the
+ * copy is stepped to the first (kth) conditional jump that the application itself makes after the
+ * wait, and takes the side that it would not have taken. What it then produces is weaker evidence
+ * (is_forced).
  */
 #include "deadlock/ahead/decode.h"
 #include "deadlock/ahead/emulate.h"

@@ -378,7 +378,7 @@ static bool is_lasting(const struct os_region *r)
 	return r && r->inode && !r->writable && !r->shared;
 }
 
-/* Who was copied before. */
+/* The thread that was copied before. */
 struct former {
 	const struct deadlock_process *process;
 	struct deadlock_source source;

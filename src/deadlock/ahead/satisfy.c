@@ -88,9 +88,9 @@ enum {
 };
 
 /*
- * readers, writers, wrphase_futex, writers_futex. Who waits at wrphase_futex waits for the phase
- * to change hands; who waits at writers_futex is a writer behind another writer; who waits at
- * readers is a reader behind a writer that comes first.
+ * readers, writers, wrphase_futex, writers_futex. A thread at wrphase_futex waits for the phase to
+ * change hands; one at writers_futex is a writer behind another writer; one at readers is a reader
+ * behind a writer that comes first.
  */
 static bool as_rwlock(struct deadlock_copy *c, uint64_t word, uint32_t expected, unsigned way)
 {

@@ -231,8 +231,8 @@ enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 		(void)snprintf(why, WHY_BYTES, "%s", harm);
 		return DEADLOCK_SNAPSHOT_REFUSED;
 	}
-	/* who has gone on may be in the middle of what a stop would harm: of that, the wait knows
-	 * nothing */
+	/* a thread that has gone on may be in the middle of what a stop would harm, and the wait
+	 * knows nothing of that */
 	if (!is_back(wait)) {
 		(void)snprintf(why, WHY_BYTES, "it was not in that call any more");
 		return DEADLOCK_SNAPSHOT_MOVED;

@@ -130,7 +130,7 @@ void deadlock_source_read(struct deadlock_source *s, const struct os_region *r, 
 {
 	const uint32_t all = (1u << nr_pages) - 1;
 	*ret_filled = *ret_bad = 0;
-	if (!r->readable) /* reserved, so zero for who makes it readable */
+	if (!r->readable) /* reserved, so zero once it is made readable */
 		return;
 	const uint32_t own = own_pages(s, lo, nr_pages);
 	source_read_memory(s, lo, own, buf, ret_filled, ret_bad);

@@ -71,7 +71,7 @@ struct deadlock_file {
 	bool can_read, can_write;
 	bool is_timer;          /* a timerfd: becomes ready by itself */
 	bool is_named;          /* a message queue: somebody may still open it */
-	bool has_lock;          /* flock, OFD: who has the open file has it; to its last close */
+	bool has_lock;          /* flock, OFD: it belongs to the open file, to its last close */
 	bool has_process_lock;  /* POSIX: gone when the process closes any of the file's */
 	bool lock_is_inherited; /* flock: another process took it */
 	uint64_t device, inode; /* eventfd: inode is its eventfd-id */
@@ -143,8 +143,8 @@ const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w);
  * some machines: the kernel waits for all processors. */
 const char *deadlock_world_locks(struct deadlock_world *w);
 /* Sets of System V semaphores of which somebody was seen to take one with SEM_UNDO: programs do so
- * always or never. Whose such a semaphore is the kernel does not tell; who changed it last, it
- * does. */
+ * always or never. The kernel does not tell whose such a semaphore is, but it tells which process
+ * changed it last. */
 enum { DEADLOCK_UNDO_SETS_MAX = 16 };
 void deadlock_world_note_undo(
 	struct deadlock_world *w, int set, const struct sembuf *op, size_t nr);

@@ -3,8 +3,8 @@
  * fifo.c - which FIFO, or socket, a process means by a name.
  *
  * Names are looked up only as far as the kernel has them in its cache (openat2, RESOLVE_CACHED): a
- * file system's server may be who is stuck, and we must not wait for it. Who waits in the opening
- * of a FIFO has just looked its name up.
+ * file system's server may be what is stuck, and we must not wait for it. A thread that waits in
+ * the opening of a FIFO has just looked its name up.
  */
 #include "deadlock/facts/facts.h"
 

@@ -45,7 +45,7 @@ static void hash_name(const void *name, size_t bytes, uint64_t *ret_hi, uint64_t
 	*ret_lo = lo;
 }
 
-/* Whom a listener has accepted has its name, too. */
+/* A socket that a listener has accepted has the listener's name, too. */
 static bool has_its_name(const struct unix_diag_msg *m)
 {
 	return m->udiag_state == TCP_LISTEN || m->udiag_type == SOCK_DGRAM;

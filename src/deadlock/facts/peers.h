@@ -40,8 +40,8 @@ uint64_t deadlock_peers_at(const struct deadlock_peers *p, uint64_t device, uint
  * 0: none on this machine, or there is room. */
 uint64_t deadlock_peers_full(const struct deadlock_peers *p, const struct sockaddr *to);
 bool deadlock_peers_is_full(const struct deadlock_peers *p, uint64_t inode);
-/* Who has connected to a listening socket and is not accepted yet: the nth, 0: no more. Who has
- * accepted him would be his peer; until then that is the listening socket. */
+/* The nth socket that has connected to a listening socket and is not accepted yet; 0: no more. The
+ * accepting socket will be its peer; until then the listening socket is. */
 uint64_t deadlock_peers_waiting(const struct deadlock_peers *p, uint64_t listener, uint64_t n);
 void deadlock_peers_fini(struct deadlock_peers *p);
 

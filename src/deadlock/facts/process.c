@@ -330,10 +330,11 @@ const struct os_region *deadlock_process_region(
 	return deadlock_region_at(p, address);
 }
 
-/* Anonymous shared memory is "/dev/zero (deleted)"; a memfd has no name, but who has it open may map
- * it. A segment of System V, /SYSV0000002a (deleted), is reached by its number, if it has no key. Of
- * a file the links count, not the text: sem_open() removes the name under which it mapped the file
- * and leaves another. Not known, or numbered otherwise where it is open: it has one. */
+/* Anonymous shared memory is "/dev/zero (deleted)"; a memfd has no name, but any process that has
+ * it open may map it. A segment of System V, /SYSV0000002a (deleted), is reached by its number, if
+ * it has no key. Of a file the links count, not the text: sem_open() removes the name under which
+ * it mapped the file and leaves another. Not known, or numbered otherwise where it is open: it has
+ * one. */
 static bool has_name(pid_t pid, const struct os_region *r)
 {
 	static const char deleted[] = " (deleted)";

@@ -3,8 +3,8 @@
  * python.h - the frames of CPython's own functions, for threads of which a finding speaks. Read
  * from the interpreter's structures, from outside; nothing of it runs. 3.11 and 3.12 by tables of
  * offsets (from their headers, x86-64), 3.13 by the offsets that it publishes itself
- * (_Py_DebugOffsets, PEP 768). Of a thread that sleeps they do not change; of who runs meanwhile
- * nothing is believed.
+ * (_Py_DebugOffsets, PEP 768). They do not change while a thread sleeps; what is read of a thread
+ * that ran meanwhile is not believed.
  */
 #ifndef LONGPOLE_DEADLOCK_PYTHON_H
 #define LONGPOLE_DEADLOCK_PYTHON_H

@@ -9,7 +9,7 @@ struct deadlock_task { /* the programs `walk` and `threads` */
 	__u32 parent;         /* the process's; of its first thread only */
 	__u64 runs, start_ns; /* start_ns: since boot */
 	char name[16];
-	__u64 task, switches; /* `walk`'s own: whom it saw there, and how often switched out */
+	__u64 task, switches; /* `walk`'s own: the task seen there, and its switches */
 };
 
 enum { DEADLOCK_TASK_DEAD = 0x80 }; /* in `state` */

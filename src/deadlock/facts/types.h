@@ -100,7 +100,7 @@ struct deadlock_wait {
 	bool is_timed;      /* ends by itself */
 	uint64_t limit_ns;  /* its time limit, from the beginning of the call; 0: not known */
 	bool limit_is_left; /* of an absolute limit it is what is left, as of when it was read */
-	bool is_by_name;    /* also by whom nobody has seen, by the name of a socket */
+	bool is_by_name;    /* also by processes that were not seen, by the name of a socket */
 	bool is_external;   /* also by what no thread here does: a network peer, a tty, a signal */
 
 	uint64_t blocked_since_ns; /* CLOCK_MONOTONIC, as far as we know; never too early */

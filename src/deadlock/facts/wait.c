@@ -88,7 +88,7 @@ static void add_mqueue(struct call *c, const struct deadlock_file *f, bool reads
 		deadlock_wait_add_key(c->wait, &key);
 }
 
-/* Who may be reached by his name waits for anybody. False: it has none. */
+/* A socket that can be reached by its name waits for anybody. False: it has none. */
 static bool add_named_socket(struct call *c, uint64_t inode, bool reads)
 {
 	const enum deadlock_socket_role role =
@@ -389,10 +389,10 @@ static void decode_waitid(struct call *c)
 
 /* ---- locks on files, System V ---------------------------------------------------------------- */
 
-/* In /proc/locks those who wait for a lock follow it, with an arrow. Only of POSIX it is the owner
- * who stands there: an open file has its lock in all processes that have it open, and who took it
- * may be gone ("flock 9" in a shell). Who these are, the search for access tells. And of several
- * that share a lock for reading one stands there. */
+/* In /proc/locks the waiters for a lock follow it, with an arrow. Only a POSIX lock has its owner
+ * there: an open file has its lock in all processes that have it open, and the one that took it may
+ * be gone ("flock 9" in a shell). The search for access finds these processes. And of several that
+ * share a lock for reading one stands there. */
 static void wait_find_lock_owner(struct call *c, uint64_t inode)
 {
 	struct deadlock_wait *w = c->wait;

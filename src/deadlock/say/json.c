@@ -191,7 +191,7 @@ static json_t *json_print_of(const struct deadlock_answer *a, const struct deadl
 	return json_text_of(&print);
 }
 
-/* The same circle in two processes has one print: the n-th gets its number, for who reads them takes
+/* The same circle in two processes has one print: the n-th gets its number, since readers take
  * equal ones for one. GitHub looks at the second key alone. */
 static json_t *json_fingerprints(
 	json_t *seen, const struct deadlock_answer *a, const struct deadlock_finding *f)

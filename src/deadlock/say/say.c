@@ -83,7 +83,7 @@ static uint64_t say_address_in(
 	return 0;
 }
 
-/* Who waits for it tells what it is: an event alone does not. */
+/* Its waiter tells what it is: an event alone does not. */
 static const struct deadlock_wait *waiter_of(
 	const struct deadlock_answer *a, const struct deadlock_key *k)
 {

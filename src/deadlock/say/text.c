@@ -440,7 +440,8 @@ static void add_unknown(struct base_str *out, const struct deadlock_answer *a)
 	base_str_fini(&calls);
 }
 
-/* Who runs may spin for what a sleeper has: to know that, it must be stopped for a moment. */
+/* A running thread may spin for what a sleeper has: to know that, it must be stopped for a
+ * moment. */
 static void text_add_running(struct base_str *out, const struct deadlock_answer *a)
 {
 	size_t nr = 0;

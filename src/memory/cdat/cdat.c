@@ -90,7 +90,7 @@ static bool find_behind(struct memory_cdat *c, uint32_t processor, uint64_t line
 				      cdat_has(other, cdat_part(c, other, line))
 			      ? MEMORY_CDAT_FROM_SECOND
 			      : MEMORY_CDAT_FROM_THIRD;
-	/* Who may store without asking has the only copy: not any more. */
+	/* A cache that may store without asking has the only copy: not any more. */
 	if (code || o->supplier == MEMORY_CDAT_FROM_THIRD)
 		memory_cdat_clean(c, p->unit, line);
 	take_up(c, processor, line);
@@ -287,7 +287,7 @@ static void tell_status(struct memory_cdat *c, uint32_t processor, bool active)
 	c->options.general(c->options.trace_ctx, (int32_t)processor, &t);
 }
 
-/* Who goes on after a barrier or a spawn goes on when the last one is there. */
+/* After a barrier or a spawn all go on when the last one is there. */
 static void cdat_meet(struct memory_cdat *c, uint32_t processor)
 {
 	uint64_t most = 0;

@@ -6,7 +6,7 @@
 #include "memory/cdat/cdat.h"
 
 /* A stream for each processor (its number + 1), then one for each I/O processor; times are clocks.
- * What a request causes stands in the stream of who made it, in order. */
+ * What a request causes stands in its requester's stream, in order. */
 struct memory_cdat_lpt;
 enum base_status memory_cdat_lpt_open(const char *path, const char *command, uint32_t nr_processors,
 	uint32_t nr_nodes, struct memory_cdat_lpt **ret, struct base_err *err) BASE_MUST_CHECK;

@@ -77,7 +77,7 @@ static struct copies list_copies(const struct request *r)
 	return found;
 }
 
-/* The same of sets that are masks; who would not be counted has no number. */
+/* The same of sets that are masks; a cache that is not to be counted has no number. */
 static inline struct copies count_copies(const struct request *r)
 {
 	const struct memory_cdat *c = r->c;
@@ -151,7 +151,7 @@ static void tell_request(const struct request *r, int32_t processor)
 	tell_general(r, r->code, r->code - 1, processor);
 }
 
-/* Transactions one after another; who says it last knows best. */
+/* Transactions one after another; the last one to say it knows best. */
 static void critical(const struct request *r, uint32_t transactions)
 {
 	r->c->outcome->critical = transactions;
@@ -394,7 +394,7 @@ static enum base_status serve_directory(struct request *r)
 
 /* ---- snooping -------------------------------------------------------------------------------- */
 
-/* Who still has a copy; on a bus silence is seen at once. */
+/* The caches that still have a copy; on a bus silence is seen at once. */
 static enum base_status forget_dropped(struct request *r)
 {
 	struct memory_cdat *c = r->c;
@@ -569,8 +569,8 @@ static bool may_store_some(const struct cdat_cache *k, uint64_t line)
 	return some;
 }
 
-/* Inside of a unit: who may store without asking is alone, and nobody has what an inclusive last
- * level has not. */
+/* Inside of a unit: a cache that may store without asking is alone, and none has what an inclusive
+ * last level has not. */
 static const char *unit_fault(
 	const struct memory_cdat *c, const struct cdat_unit *u, uint64_t line, uint32_t *ret_at)
 {

@@ -328,9 +328,9 @@ static enum base_status fail_page(const struct memory_ciat *c)
 }
 
 /* The usual access: within one line, to whole locations, or a part of one, that are new or have
- * been this thread's alone, or are loaded again. Nothing of that is an event, and who has settled
- * in the page stays so: if it is a store, nobody else has. False: the general way has to go over
- * it, and finds what was done here done. */
+ * been this thread's alone, or are loaded again. Nothing of that is an event, and a thread that has
+ * settled in the page stays so: if it is a store, nobody else has. False: the general way has to go
+ * over it, and finds what was done here done. */
 static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *c,
 	const struct ciat_shape *y, const struct ciat_thread *t, struct ciat_page *p,
 	unsigned offset, unsigned size_bytes, uint32_t thread, bool store)

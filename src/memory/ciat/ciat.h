@@ -8,14 +8,14 @@
  * other threads have loaded it since (the readers; before the first store: all who loaded it).
  *
  *	RAW  a load by a thread that is neither the writer nor a reader yet
- *	WAR  a store while there is a reader other than who stores
+ *	WAR  a store while there is a reader other than the storing thread
  *	WAW  a store by another than the writer, and no WAR
  *	RAR  a load, new to this thread, of a location never stored, that another thread has loaded
  *
  * Each access counts once for a kind, however many of its locations show it. The sharing degree
  * S[k] is the number of values of a location that had k readers; the invalidation degree I[k] the
- * number of stores to a location with k readers other than who stores. A phase has the change of S
- * during it, which is negative for values that found more readers in a later phase.
+ * number of stores to a location with k readers other than the storing thread. A phase has the
+ * change of S during it, which is negative for values that found more readers in a later phase.
  */
 #ifndef LONGPOLE_MEMORY_CIAT_H
 #define LONGPOLE_MEMORY_CIAT_H
@@ -204,7 +204,7 @@ void memory_ciat_usage_file(struct base_str *out, const struct memory_ciat_resul
 void memory_ciat_event_header(struct base_str *out, uint32_t nr_threads);
 void memory_ciat_event_line(struct base_str *out, uint64_t clock, enum memory_ciat_event kind,
 	uint32_t thread, uint32_t degree);
-/* Who knows names; place as in memory_source_ops. */
+/* What knows names; place as in memory_source_ops. */
 struct memory_names {
 	void *ctx;
 	bool (*place)(void *ctx, uint64_t address, bool code, struct memory_place *ret);

@@ -8,7 +8,7 @@
  *
  * Small blocks hang on the page that they begin in; large ones stand in a sorted array. A mapping
  * may have blocks of a heap in it: the inner one counts. Pages that are mapped anew have nobody's
- * data: they are not shared with who had their addresses before.
+ * data: they are not shared with threads that had their addresses before.
  */
 #include "memory/ciat/ciat_private.h"
 

@@ -30,7 +30,7 @@ enum {
 	CACHE_LINE_BYTES = 64,
 };
 
-/* Who wrote the value, and who has read it. */
+/* The writer of the value, and its readers. */
 #define VALUE_MASK ((UINT64_C(1) << STATE_TOUCHER) - 1)
 
 struct ciat_line {

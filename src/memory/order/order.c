@@ -581,7 +581,7 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 		base_turns_drop(&o->due);
 		const struct memory_item *t = memory_cursor_item(at);
 		uint64_t limit = base_turns_least(&o->due), due = order_item_due(c, t), key;
-		/* Who is alone is asked now and then, too, whether it is in a loop. */
+		/* A thread that is alone is asked now and then, too, whether it is in a loop. */
 		size_t nr = o->nr_steps;
 		size_t most = nr + (at->nr_body ? TURN_LOOP_STEPS_MAX : TURN_STEPS_MAX);
 		most = most < MEMORY_STEPS_MAX ? most : MEMORY_STEPS_MAX;

@@ -103,8 +103,8 @@ struct memory_steps {
 	const struct memory_call *call;
 	size_t nr_calls;
 	/* With memory_order_set_runs(): after these steps come those of the pieces, all that are
-	 * due before the clock `until`, interleaved like any others. Who does not care which of
-	 * them comes first takes them by memory_order_take(); else they come as steps. */
+	 * due before the clock `until`, interleaved like any others. A consumer that does not care
+	 * which of them comes first takes them by memory_order_take(); else they come as steps. */
 	const struct memory_piece *piece;
 	size_t nr_pieces;
 	uint64_t until;
@@ -149,7 +149,7 @@ static inline uint64_t memory_item_due(const struct memory_item *t, uint64_t aft
 	return after && (t->instructions || t->kind != MEMORY_BLOCK) ? after - 1 : after;
 }
 
-/* Who may appear as step.thread: 0 .. this - 1. */
+/* The threads that may appear as step.thread: 0 .. this - 1. */
 uint32_t memory_order_threads(const struct memory_order *o);
 /* One sentence: how the threads were interleaved. */
 const char *memory_order_sentence(const struct memory_order *o);

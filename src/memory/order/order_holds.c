@@ -9,13 +9,14 @@
  * that nobody has joined proves that its creator had waited. There recorded times count: the
  * creator and the new thread go on when all have ended that had.
  *
- * Who waits on a condition variable goes on when another thread has come to a signal of it that was
- * recorded meanwhile; or when all others are past the recorded end of the wait, so that none can
- * come (it timed out).
+ * A thread that waits on a condition variable goes on when another thread has come to a signal of
+ * it that was recorded meanwhile; or when all others are past the recorded end of the wait, so that
+ * none can come (it timed out).
  *
  * Heap blocks: threads that were scheduled one after another get the same memory; side by side they
- * would have got their own. Who is given a block that another thread has not yet come to free, as
- * it had by then, goes on when it is freed; or as above, when all others are past that time.
+ * would have got their own. A thread that is given a block that another thread has not yet come to
+ * free, as it had by then, goes on when it is freed; or as above, when all others are past that
+ * time.
  *
  * What is held is looked at when a thread makes a call or ends, never in between, so that loops
  * that are offered as a whole change nothing.
@@ -153,7 +154,8 @@ static enum base_status let_waiting_go(struct memory_order *o, uint32_t lane, ui
 	return s;
 }
 
-/* Somebody has come to a signal: who waits for it goes on; who is still to wait finds it. */
+/* A thread has come to a signal: those that wait for it go on; one that is still to wait finds
+ * it. */
 static enum base_status order_holds_on_signal(
 	struct memory_order *o, uint32_t lane, const struct memory_call *call, struct base_err *err)
 {
@@ -194,7 +196,8 @@ static bool was_signalled(struct memory_order *o, const struct memory_hold *h, u
 
 /* ---- what does not come ---------------------------------------------------------------------- */
 
-/* Who cannot go on before one that is held (it waits for a region's end) does not count. */
+/* A thread that cannot go on before one that is held (it waits for a region's end) does not
+ * count. */
 static bool order_holds_counts(const struct memory_lane *l)
 {
 	return has_begun(l) && l->state != LANE_ENDED && l->state != LANE_JOINED;
@@ -235,7 +238,7 @@ static bool is_late(const struct memory_order *o, uint32_t lane)
 	return memory_order_unit_is_lost(o, lane, lane == t->lane ? t->others_ns : t->ns);
 }
 
-/* Who waits for what can no longer come: all others are past that time. */
+/* Threads that wait for what can no longer come: all others are past that time. */
 enum base_status memory_order_let_late_go(
 	struct memory_order *o, uint32_t lane, bool has_ended, struct base_err *err)
 {
@@ -257,7 +260,8 @@ enum base_status memory_order_let_late_go(
 	return s;
 }
 
-/* Units are given up last, and one by one: who had his first needed no other that waits. */
+/* Units are given up last, and one by one: the first one to have had its unit needed no other that
+ * waits. */
 enum base_status memory_order_unblock(struct memory_order *o, struct base_err *err)
 {
 	enum base_status s = BASE_OK;

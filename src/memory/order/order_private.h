@@ -33,7 +33,7 @@ struct memory_hold { /* what a lane waits for */
 
 struct memory_least {           /* of recorded times that threads are at; */
 	uint64_t ns, others_ns; /* and without the one that is at it */
-	uint32_t lane, other;   /* who they are of */
+	uint32_t lane, other;   /* whose they are */
 	bool is_known;
 };
 
@@ -56,7 +56,7 @@ struct memory_lane {
 	size_t calls_at;
 };
 
-/* Who executes: a thread of the program, or one of -i's processors. */
+/* What executes: a thread of the program, or one of -i's processors. */
 struct memory_cpu {
 	uint64_t clock;
 	struct memory_lane *lane; /* NULL: idle */
@@ -122,14 +122,14 @@ enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct
  * held. */
 enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32_t child,
 	const struct memory_call *call, bool *ret, struct base_err *err);
-/* A lane has ended: who waits for threads, and no longer need, goes on. */
+/* A lane has ended: those that wait for threads, and no longer need to, go on. */
 enum base_status memory_order_let_go(struct memory_order *o, struct base_err *err);
 /* Nobody runs, and some are held: by those that wait themselves, or were not recorded whole. */
 enum base_status memory_order_unblock(struct memory_order *o, struct base_err *err);
 /* What the lane was held for has come, at that clock. */
 enum base_status memory_order_let_one_go(
 	struct memory_order *o, uint32_t lane, uint64_t clock, struct base_err *err);
-/* A lane has made a call, or has ended: who waits for what can no longer come goes on. */
+/* A lane has made a call, or has ended: those that wait for what can no longer come go on. */
 enum base_status memory_order_let_late_go(
 	struct memory_order *o, uint32_t lane, bool has_ended, struct base_err *err);
 /* A lane has made a call, of any kind. *ret: it was to wait, and goes on by itself. */

@@ -3,9 +3,10 @@
  * order_units.c - by pseudo clocks, what threads take from each other: locks and semaphores.
  *
  * A lock is one thread's at a time (or its readers'), a semaphore has as many units as were given.
- * Who finds none waits until one is given, and goes on at the clock of who gave it; of several, the
- * one with the smallest clock. Who comes first is by the clocks, not by recorded times: those say
- * in whose turn the threads were scheduled, and the order of critical sections would be that again.
+ * A thread that finds none waits until one is given, and goes on at the giver's clock; of several,
+ * the one with the smallest clock. The clocks say which comes first, not recorded times: those say
+ * in which order the threads were scheduled, and the order of critical sections would be that
+ * again.
  *
  * But what is behind a lock may say that a thread need not wait on a condition: a queue has
  * something, which another one must have put there. Where it is recorded how often the condition
@@ -27,9 +28,9 @@ enum units_kind { OF_LOCK, OF_CRITICAL, OF_SEMAPHORE, OF_CONDITION, OF_ORDER };
 struct memory_units {
 	enum units_kind kind;
 	uint64_t nr; /* that are free; of others: how often they came, which nobody takes */
-	uint32_t holder, depth; /* of a lock; it may be taken again by who has it */
+	uint32_t holder, depth; /* of a lock; its holder may take it again */
 	uint32_t nr_readers, nr_waiting;
-	uint64_t taken_ns; /* when who has it got it, as recorded; the last of several */
+	uint64_t taken_ns; /* when its holder got it, as recorded; the last of several */
 };
 
 static bool order_units_is_counted(const struct memory_units *u)
@@ -122,7 +123,7 @@ static void order_units_take(struct memory_order *o, uint32_t lane, uint64_t at,
 		memory_order_unit_take(o, lane);
 }
 
-/* Who waits and may have it, with the smallest clock. */
+/* The waiter that may have it, with the smallest clock. */
 static uint32_t order_units_first_waiting(const struct memory_order *o, uint64_t at)
 {
 	uint32_t first = NOBODY;

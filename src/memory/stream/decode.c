@@ -417,8 +417,8 @@ static bool goes_on(const uint64_t *word, uint64_t at, const struct memory_copy 
 
 /*
  * `m` words from z->at on go on as the 2 * `distance` before. Where most of these are of inner
- * loops, so are the new ones: who takes loops as a whole is better off with these, whose bodies are
- * short.
+ * loops, so are the new ones: consumers that take loops as a whole are better off with these, whose
+ * bodies are short.
  */
 static bool note_loops(struct memory_decoder *d, struct piece *z, uint64_t distance, uint64_t m)
 {

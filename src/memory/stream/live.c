@@ -46,7 +46,7 @@ struct memory_live {
 	bool started, over;
 	bool awaits; /* the analysis does a thread's next chunk */
 	struct memory_clock clock;
-	/* of who analyses */
+	/* the analysis's */
 	struct memory_tables tables;
 	struct memory_tables_builder *builder;
 	unsigned level;
@@ -460,8 +460,8 @@ static void begin_chunk(struct memory_live *l, struct thread *t)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* As find_joined() of lpt.c: a thread that was joined has put all it had, and who has its handle
- * now may have come, too. */
+/* As find_joined() of lpt.c: a thread that was joined has put all it had, and the thread that has
+ * its handle now may have come, too. */
 static struct thread *live_joined(struct memory_live *l, const struct memory_call *c)
 {
 	struct thread *best = l->serial ? with_token(l, c->argument[0]) : NULL;
@@ -474,7 +474,7 @@ static struct thread *live_joined(struct memory_live *l, const struct memory_cal
 	return best;
 }
 
-/* Who had that handle, and never put anything, is over. */
+/* The thread that had that handle, and never put anything, is over. */
 static void live_forget(struct memory_live *l, uint64_t handle)
 {
 	struct thread *t = with_handle(l, handle, 0, false);

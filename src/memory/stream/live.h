@@ -4,10 +4,10 @@
  * one analyses them. No file.
  *
  * The order of the analysis is that of a file as long as it may wait for a thread's next chunk,
- * however long that takes. Who waits for others that the analysis holds up would wait for ever: so
- * when others have put MEMORY_LIVE_AHEAD_BYTES meanwhile (an eighth of it for a thread whose chunk
- * says that it waits), or there is no room, they go first (nr_late). Time plays no part in that. A
- * thread that runs puts a chunk at least every TARGET_LIVE_PIECES pieces.
+ * however long that takes. A thread that waits for others that the analysis holds up would wait for
+ * ever: so when others have put MEMORY_LIVE_AHEAD_BYTES meanwhile (an eighth of it for a thread
+ * whose chunk says that it waits), or there is no room, they go first (nr_late). Time plays no part
+ * in that. A thread that runs puts a chunk at least every TARGET_LIVE_PIECES pieces.
  */
 #ifndef LONGPOLE_MEMORY_LIVE_H
 #define LONGPOLE_MEMORY_LIVE_H

@@ -14,8 +14,8 @@
  *
  * The seed's machines are big-endian; both orders are read, the likelier one is found from the
  * first records. Figure 4 of the seed (the digits R, S, T) is lost; what stands here is what its
- *two examples and section 4.1's list of kinds allow. Instructions are four bytes; the stream of
- *them is put together as section 3 says.
+ * two examples and section 4.1's list of kinds allow. Instructions are four bytes; the stream of
+ * them is put together as section 3 says.
  */
 #ifndef LONGPOLE_MEMORY_SMAIT_H
 #define LONGPOLE_MEMORY_SMAIT_H

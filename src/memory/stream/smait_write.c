@@ -179,8 +179,8 @@ static void put_nr_created(struct memory_smait_writer *w)
 	(void)!fseek(f, end, SEEK_SET);
 }
 
-/* A thread was created. Only thread 0 opens regions; who is created by another one is in that one's
- * region. */
+/* A thread was created. Only thread 0 opens regions; a thread that another one creates is in that
+ * one's region. */
 static void put_create(
 	struct memory_smait_writer *w, uint32_t thread, const struct memory_call *call)
 {

@@ -3,8 +3,8 @@
  * source.h - the one interface by which analyses get memory and instruction streams.
  *
  * A source has threads 0 .. nr_threads-1. Each thread's stream is a sequence of items, handed out
- *in batches. A reader of a new kind of trace, or a live recorder, is a source: a row of sources.def
- * and the four functions of struct memory_source_ops. Who consumes the streams is order.h, which
+ * in batches. A reader of a new kind of trace, or a live recorder, is a source: a row of sources.def
+ * and the four functions of struct memory_source_ops. The streams' consumer is order.h, which
  * interleaves threads; analyses see only its steps.
  *
  * An item is 32 bytes and stands for one access, one run of straight-line code, one branch, one
@@ -229,8 +229,8 @@ struct memory_source_ops {
 		const struct memory_source *s, uint64_t address, struct memory_place *ret);
 	bool (*data_place)(
 		const struct memory_source *s, uint64_t address, struct memory_place *ret);
-	/* For who has the program's files: where an address of code or data is in them. Data may be
-	 * of any module: from 0 on, candidates until false. NULL: not known. */
+	/* For callers that have the program's files: where an address of code or data is in them.
+	 * Data may be of any module: from 0 on, candidates until false. NULL: not known. */
 	bool (*linked)(const struct memory_source *s, uint64_t address, bool code, size_t candidate,
 		struct memory_linked *ret);
 	/* Of all items that were handed out so far. NULL: the source does not know. */

@@ -74,7 +74,7 @@ enum {
  * what = direction (bits 0-1: 0 load, 1 store, 2 both indivisibly) | register (bits 2-3: enum
  * memory_register) | form (bits 4-7). When both: u8 slot of the ticks before, u8 slot of those
  * after (255: not taken; after alone says when it was). Slots count from 0; a form without one has
- *255.
+ * 255.
  */
 enum memory_access_form {
 	MEMORY_FORM_SLOT,         /* s32 disp: slot + disp */
@@ -264,9 +264,10 @@ static inline void memory_table_chunk(uint8_t *chunk, uint64_t room,
 /*
  * A stream chunk goes on with pieces, each the words of one buffer:
  *	uvarint words, uvarint flags (1: of a signal handler), uvarint begin (ticks since the
- *chunk's first), uvarint ticks it lasted, uvarint bytes of each plane, then the planes: like beside
- *like, for zstd's sake. Predictors start afresh with each chunk, the words that copies refer to
- *with each piece. A token: uvarint run << 2 | how; `run` blocks as predicted, then by `how`:
+ *	chunk's first), uvarint ticks it lasted, uvarint bytes of each plane, then the planes:
+ *	like beside like, for zstd's sake.
+ * Predictors start afresh with each chunk, the words that copies refer to with each piece. A token:
+ * uvarint run << 2 | how; `run` blocks as predicted, then by `how`:
  */
 enum memory_plane {
 	MEMORY_PLANE_TOKENS,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inject.c - the nodes' queues: node_flits a cycle and node into the network, and whom to ask for
- * more. */
+/* inject.c - the nodes' queues: node_flits a cycle and node into the network, and the sources to
+ * ask for more. */
 #include "noc/network/network_private.h"
 
-/* ---- the calendar of who is asked when ------------------------------------------------------- */
+/* ---- the calendar of sources to ask ---------------------------------------------------------- */
 
 static void ask_at(struct noc_network *n, uint32_t asked, uint64_t cycle)
 {

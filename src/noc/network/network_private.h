@@ -257,7 +257,7 @@ void noc_plain_arrive(struct noc_network *n, const struct noc_flit_event *e);
 /* routing.c */
 enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;
 
-/* inject.c: queues of the nodes, and whom they ask */
+/* inject.c: queues of the nodes, and the sources that they ask */
 void noc_inject(struct noc_network *n);
 void noc_enqueue(struct noc_network *n, uint32_t packet);
 enum base_status noc_ask_due(struct noc_network *n, struct base_err *err) BASE_MUST_CHECK;

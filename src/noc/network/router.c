@@ -221,7 +221,7 @@ static inline void vc_islip(struct here *h, uint32_t nr, uint32_t words)
 				!iteration);
 		if (!nr_offered || iteration + 1 == n->config.iterations)
 			return;
-		/* Who has one neither asks nor is asked again. */
+		/* An input that has one neither asks nor is asked again. */
 		for (uint32_t i = 0; i < nr; i++) {
 			uint64_t *set = s->vc_request + (size_t)s->vc_touched[i] * words;
 			for (uint32_t o = 0; o < nr_offered; o++) {
@@ -387,7 +387,8 @@ static inline void sw_request(
 	s->label[in][out] = (uint16_t)(own | mark);
 }
 
-/* Who asks for a VC asks for the crossbar, too, where a free VC of the output has room. */
+/* An input that asks for a VC asks for the crossbar, too, where a free VC of the output has
+ * room. */
 static inline void sw_speculate(struct here *h, uint32_t words, struct switch_sets *sets)
 {
 	const struct noc_network *n = h->n;
@@ -656,9 +657,9 @@ static inline bool use_match(struct here *h, uint32_t i, uint32_t words)
 }
 
 /*
- * Links wider than a flit: who asked in the first round and has more to send asks again, where its
- * own port and the output have lanes left. The crossbar has a port for each lane, so that a match
- * takes one of the input's and one of the output's.
+ * Links wider than a flit: an input that asked in the first round and has more to send asks again,
+ * where its own port and the output have lanes left. The crossbar has a port for each lane, so that
+ * a match takes one of the input's and one of the output's.
  */
 static __attribute__((noinline)) void more_rounds(
 	struct here *h, uint8_t *in_sent, uint8_t *out_sent, uint32_t words)
@@ -688,7 +689,8 @@ static __attribute__((noinline)) void more_rounds(
 	}
 }
 
-/* The first round was allocated before VCs were taken: only who had one by then asks in the others.
+/* The first round was allocated before VCs were taken: only inputs that had one by then ask in the
+ * others.
  */
 static __attribute__((noinline)) void use_matches_wide(
 	struct here *h, uint32_t nr_matches, uint32_t words)

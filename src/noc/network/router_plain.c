@@ -140,7 +140,7 @@ static inline void router_plain_take_vc(struct here *h, uint32_t vc, uint32_t ou
 	h->to_sw |= (uint64_t)(own->credit != 0) << vc;
 }
 
-/* Returns who asks again. */
+/* Returns the inputs that ask again. */
 static inline uint64_t router_plain_allocate_vcs(struct here *h, uint64_t to_vc)
 {
 	uint64_t want[SET_MAX], once = 0, twice = 0, asking = 0, left = 0;

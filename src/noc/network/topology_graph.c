@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * topology_graph.c - routers and links from a text; shortest ways in a table; proof that they
- *cannot deadlock.
+ * cannot deadlock.
  *
  * Lines as of BookSim's `anynet`, numbers from 0 on:
  *	router 0 node 0 node 1 router 1 10 router 2
@@ -11,9 +11,9 @@
  * `//` begin a comment.
  *
  * A way is shortest in cycles, ties go to the lower port. All packets use all virtual channels; so
- *the links that ways take one after the other must not form a ring (Dally and Seitz, 1987), and
- *where they do, up*-down* ways (Schroeder et al., 1991) are taken instead: links have a direction
- *by a breadth-first tree, and no way goes up after it went down.
+ * the links that ways take one after the other must not form a ring (Dally and Seitz, 1987), and
+ * where they do, up*-down* ways (Schroeder et al., 1991) are taken instead: links have a direction
+ * by a breadth-first tree, and no way goes up after it went down.
  */
 #include "noc/network/topology.h"
 

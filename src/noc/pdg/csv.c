@@ -182,7 +182,7 @@ static enum base_status read_packet(struct csv *c, const char *line, struct base
 		s = keep_number(c, v[PACKET], err);
 	if (s != BASE_OK)
 		return s;
-	/* addresses that are all the same say nothing of who answers whom */
+	/* addresses that are all the same do not tell which packet answers which */
 	if (c->g->nr_packets && v[ADDRESS] != c->g->address[0])
 		c->g->has_addresses = true;
 	s = noc_pdg_add(c->g,

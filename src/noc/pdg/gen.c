@@ -288,7 +288,7 @@ static uint64_t draw_gap(struct noc_gen_state *g)
 	return 1 + (uint64_t)noc_gen_exponential(g, g->config->gap - 1);
 }
 
-/* Cycle by cycle over a wheel of who transmits when would be faster for few nodes and long gaps;
+/* Going cycle by cycle over a wheel of transmits would be faster for few nodes and long gaps;
  * a look at all nodes is simple, and skips to the next transmit of any. */
 static enum base_status run_open(struct noc_gen_state *g, struct base_err *err)
 {

@@ -439,7 +439,7 @@ static bool is_found(const struct noc_gate *g)
 }
 
 /* Of a transmit that was held up in nearly all runs little is known but inequalities. Where others
- * of the node answer who asked, so does it. */
+ * of the node answer the asking node, so does it. */
 static enum base_status explain_by_others(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {

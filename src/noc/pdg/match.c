@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose sequences are aligned. A node's transmits to all others tell more about which of several
- * alike is missing than those to one other; where the order of answers to several others differs
- * between runs, that of each of them may still be the same. */
+/* What is aligned: the sequences of a node or of a pair. A node's transmits to all others tell more
+ * about which of several alike is missing than those to one other; where the order of answers to
+ * several others differs between runs, that of each of them may still be the same. */
 enum scope { OF_SOURCE, OF_PAIR, SCOPES };
 
 /* A packet with what it is compared by. Order: pair, then kind, then number: the n-th of a kind. */

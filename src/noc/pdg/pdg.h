@@ -17,7 +17,8 @@
  * A transmit may have several receivers (multicast). Each has a number of its own, one after the
  * other in ascending order of receivers; the first is the transmit's, the others are *copies*
  * (NOC_PDG_COPY): same source, size, type and transmit cycle, no gate. So a number names one
- * receive event, and who depends on a multicast depends on the number whose destination it is.
+ * receive event, and a packet that depends on a multicast depends on the number whose destination
+ * is its own source.
  *
  * Times are cycles. Ownership: noc_pdg_free() frees all of it.
  */
@@ -44,7 +45,7 @@ enum {
 
 /* How sure a dependency is. The numbers are in files. */
 enum noc_certainty {
-	NOC_GIVEN,       /* by who made the graph */
+	NOC_GIVEN,       /* by the maker of the graph */
 	NOC_CONFIRMED,   /* some run had its transmit wait for it, and for nothing else */
 	NOC_CONSISTENT,  /* no run speaks against it, none needs it */
 	NOC_UNEXPLAINED, /* of a transmit that no set of receptions explains */

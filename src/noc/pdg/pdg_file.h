@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pdg_file.h - the parts of reading and writing graphs, for who does not hold all of one. */
+/* pdg_file.h - the parts of reading and writing graphs, for callers that do not hold all of one. */
 #ifndef LONGPOLE_NOC_PDG_FILE_H
 #define LONGPOLE_NOC_PDG_FILE_H
 
