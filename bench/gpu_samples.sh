@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# samples.sh DIR - fetches public traces of PyTorch's profiler into DIR, imports each and says how it went: one line a file with the
+# gpu_samples.sh DIR - fetches public traces of PyTorch's profiler into DIR, imports each and says how it went: one line a file with the
 # part of its path that is explained. None of them is part of longpole: they are Holistic Trace Analysis' test data (MIT licence,
 # https://github.com/facebookresearch/HolisticTraceAnalysis, tests/data), of A100, V100, MI250 and MTIA.
 set -eu

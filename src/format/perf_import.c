@@ -364,6 +364,22 @@ static void skip_read(struct bytes *b, uint64_t format)
 	(void)perf_import_skip(b, nr > RECORD_BYTES_MAX ? UINT64_MAX : (nr * each + times) * 8);
 }
 
+/* Of which process the thread is that was on the processor. */
+static enum base_status perf_import_add_process(struct perf *f, uint32_t pid, uint32_t actor)
+{
+	struct format_sched_event of = {.time_ns = UINT64_MAX,
+		.kind = FORMAT_SCHED_name,
+		.actor = FORMAT_SCHED_UNKNOWN,
+		.tid = actor,
+		.pid = pid};
+	uint64_t known;
+	if (base_map_get(&f->attr_of, 1, actor, &known) && known == pid)
+		return BASE_OK;
+	if (base_map_put(&f->attr_of, 1, actor, pid) != BASE_OK)
+		return base_fail(f->err, BASE_ERR_NOMEM, "out of memory for threads");
+	return format_sched_add(f->sched, &of, f->err);
+}
+
 static enum base_status perf_import_add_sample(struct perf *f, const uint8_t *p, size_t length)
 {
 	const struct attr *a = attr_of(f, p, length);
@@ -415,18 +431,7 @@ static enum base_status perf_import_add_sample(struct perf *f, const uint8_t *p,
 	enum base_status s = format_sched_add(f->sched, &e, f->err);
 	if (s != BASE_OK || !pid || actor == FORMAT_SCHED_UNKNOWN)
 		return s;
-	/* of which process the thread is that was on the processor */
-	struct format_sched_event of = {.time_ns = UINT64_MAX,
-		.kind = FORMAT_SCHED_name,
-		.actor = FORMAT_SCHED_UNKNOWN,
-		.tid = actor,
-		.pid = pid};
-	uint64_t known;
-	if (base_map_get(&f->attr_of, 1, actor, &known) && known == pid)
-		return BASE_OK;
-	if (base_map_put(&f->attr_of, 1, actor, pid) != BASE_OK)
-		return base_fail(f->err, BASE_ERR_NOMEM, "out of memory for threads");
-	return format_sched_add(f->sched, &of, f->err);
+	return perf_import_add_process(f, pid, actor);
 }
 
 /* The time in what follows a record that is no sample; 0: from before the recording. */

@@ -773,6 +773,73 @@ void model_unborn_in(struct model *m, struct thread *t, const struct trace_recor
 	t->cpu.came.by_switch = is_next_after_ours(m, t, number, r->time_ns);
 }
 
+/* Asleep within a read or write that had not waited: the queue was full or empty after all. */
+static bool thread_rule_io_sleeps(
+	struct model *m, struct thread *t, enum model_state_kind kind, uint64_t now)
+{
+	if (!t->io.active || t->io.queue == NONE)
+		return false;
+	bool writes = t->io.op == TRACE_IO_write;
+	if (!writes && (t->io.op != TRACE_IO_read || kind != MODEL_STATE_io))
+		return false;
+	if (writes)
+		t->io.wants_space = true;
+	model_verb(m, t, writes ? GRAPH_VERB_wait_full : GRAPH_VERB_wait_empty, now, t->io.queue, 1,
+		model_wait_state(m, model_class_of(m, t->io.object, 0), 0, writes), 0);
+	t->cpu.left_in_wait = true;
+	return true;
+}
+
+/* Asleep where no recorded call says in what: the kernel's word, or "blocked". */
+static void thread_rule_blocks(struct model *m, struct thread *t, uint64_t why, uint64_t now)
+{
+	uint32_t site = m->made.state[t->graph_state].pub.site;
+	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
+	bool spawns = t->spawn.site && t->spawn.site == site;
+	t->spawn.site = 0;
+	model_visit_leaves(t, now);
+	t->resume_state = t->graph_state;
+	uint32_t state =
+		why == TRACE_LEFT_in_fault
+			? model_make_state(m, MODEL_CAUSE_page_fault, NONE, NONE, site, 0)
+		: why == TRACE_LEFT_in_loader
+			? model_make_state(m, MODEL_CAUSE_start_load, t->role, NONE, 0, 0)
+			: model_make_state(m, spawns ? MODEL_CAUSE_start : MODEL_CAUSE_blocked,
+				  t->role, NONE, site, 0);
+	bool known = spawns || why >= TRACE_LEFT_in_fault;
+	model_verb(m, t, known ? GRAPH_VERB_state : GRAPH_VERB_wait, now, 0, 0, state, 0);
+	t->mode = MODE_BLOCKED;
+}
+
+/* A running thread sleeps, of its own will. */
+static void thread_rule_sleeps(struct model *m, struct thread *t, uint64_t why, uint64_t now)
+{
+	enum model_state_kind kind = t->graph_state < m->made.nr_states
+					     ? m->made.state[t->graph_state].pub.kind
+					     : MODEL_STATE_run;
+	if (thread_rule_io_sleeps(m, t, kind, now))
+		return;
+	if (t->spawn.in_child) {
+		t->resume_state = model_current_state(t);
+		t->mode = MODE_BLOCKED;
+		return;
+	}
+	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
+		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
+		return; /* a call that may sleep: its state says so */
+	if (t->interrupted && why < TRACE_LEFT_in_fault) {
+		resume_wait(m, t, now);
+		return;
+	}
+	if (t->io.active && t->io.state != NONE && why < TRACE_LEFT_in_fault) {
+		/* What was called within the call is over: by a library that stands in for it, by a
+		 * signal's handler. The call itself goes on. */
+		model_verb(m, t, GRAPH_VERB_state, now, 0, 0, t->io.state, 0);
+		return;
+	}
+	thread_rule_blocks(m, t, why, now);
+}
+
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (m->is_system) {
@@ -798,9 +865,6 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		model_rule_writer_sleeps(m, t, r->time_ns);
 	if (t->mode != MODE_RUNNING)
 		return;
-	enum model_state_kind kind = t->graph_state < m->made.nr_states
-					     ? m->made.state[t->graph_state].pub.kind
-					     : MODEL_STATE_run;
 	if (preempted) {
 		model_visit_leaves(t, r->time_ns);
 		t->resume_state = t->graph_state;
@@ -809,55 +873,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		t->mode = MODE_RUNNABLE;
 		return;
 	}
-	if (t->io.active && t->io.op == TRACE_IO_write &&
-		t->io.queue != NONE) { /* full after all */
-		t->io.wants_space = true;
-		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, t->io.queue, 1,
-			model_wait_state(m, model_class_of(m, t->io.object, 0), 0, true), 0);
-		t->cpu.left_in_wait = true;
-		return;
-	}
-	if (t->io.active && t->io.op == TRACE_IO_read && t->io.queue != NONE &&
-		kind == MODEL_STATE_io) { /* some was there, but it wants more */
-		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1,
-			model_wait_state(m, model_class_of(m, t->io.object, 0), 0, false), 0);
-		t->cpu.left_in_wait = true;
-		return;
-	}
-	if (t->spawn.in_child) {
-		t->resume_state = model_current_state(t);
-		t->mode = MODE_BLOCKED;
-		return;
-	}
-	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
-		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
-		return; /* a call that may sleep: its state says so */
-	if (t->interrupted && why < TRACE_LEFT_in_fault) {
-		resume_wait(m, t, r->time_ns);
-		return;
-	}
-	if (t->io.active && t->io.state != NONE && why < TRACE_LEFT_in_fault) {
-		/* What was called within the call is over: by a library that stands in for it, by a
-		 * signal's handler. The call itself goes on. */
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->io.state, 0);
-		return;
-	}
-	uint32_t site = m->made.state[t->graph_state].pub.site;
-	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
-	bool spawns = t->spawn.site && t->spawn.site == site;
-	t->spawn.site = 0;
-	model_visit_leaves(t, r->time_ns);
-	t->resume_state = t->graph_state;
-	uint32_t state =
-		why == TRACE_LEFT_in_fault
-			? model_make_state(m, MODEL_CAUSE_page_fault, NONE, NONE, site, 0)
-		: why == TRACE_LEFT_in_loader
-			? model_make_state(m, MODEL_CAUSE_start_load, t->role, NONE, 0, 0)
-			: model_make_state(m, spawns ? MODEL_CAUSE_start : MODEL_CAUSE_blocked,
-				  t->role, NONE, site, 0);
-	bool known = spawns || why >= TRACE_LEFT_in_fault;
-	model_verb(m, t, known ? GRAPH_VERB_state : GRAPH_VERB_wait, r->time_ns, 0, 0, state, 0);
-	t->mode = MODE_BLOCKED;
+	thread_rule_sleeps(m, t, why, r->time_ns);
 }
 
 /*

@@ -127,35 +127,10 @@ static void place_lines(struct base_str *out, struct base_layout l,
 			f->nr_places - limit);
 }
 
-void report_calls_text(struct base_str *out, const struct report_calls *c,
-	const struct report_calls_view *view, const struct report_style *style)
+/* How the numbers are known, and what they lack. */
+static void calls_text_notes(
+	struct base_str *out, const struct report_calls *c, const struct report_style *style)
 {
-	struct base_layout l = {.table = &calls_use,
-		.all = c,
-		.has = calls_text_has(c),
-		.name_width = NAME_WIDTH,
-		.utf8 = style->utf8};
-	calls_text_finding(out, c, style);
-	report_table_head(out, &l, style);
-	for (unsigned i = 0; i < TRACE_CALL_NR; i++) {
-		if (c->category[i].calls)
-			category_line(
-				out, &l, category_name((enum trace_call)i), &c->category[i], style);
-	}
-	category_line(out, &l, "all", &c->all, style);
-	base_str_add(out, "\n");
-	l.table = &calls_function;
-	report_table_head(out, &l, style);
-	size_t nr = view->limit && view->limit < c->nr_functions ? view->limit : c->nr_functions;
-	for (size_t i = 0; i < nr; i++) {
-		report_table_line(out, &l, &c->function[i], style);
-		if (view->places)
-			place_lines(out, l, &c->function[i], view->limit ? PLACES_SHOWN : 0, style);
-	}
-	if (nr < c->nr_functions)
-		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr_functions - nr);
-	base_str_add(out, "\n");
-	report_calls_events_text(out, c, view, style);
 	report_wrap(out, style, "KNOWN BY", REPORT_LABEL_WIDTH,
 		"every call through the dynamic linker was counted. Times with a ~ are estimates: "
 		"of leaf functions that are called often, one call in 32 was timed. (A place's "
@@ -201,6 +176,38 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		report_wrap(out, style, "LOST", REPORT_LABEL_WIDTH, base_str_text(&s));
 		base_str_fini(&s);
 	}
+}
+
+void report_calls_text(struct base_str *out, const struct report_calls *c,
+	const struct report_calls_view *view, const struct report_style *style)
+{
+	struct base_layout l = {.table = &calls_use,
+		.all = c,
+		.has = calls_text_has(c),
+		.name_width = NAME_WIDTH,
+		.utf8 = style->utf8};
+	calls_text_finding(out, c, style);
+	report_table_head(out, &l, style);
+	for (unsigned i = 0; i < TRACE_CALL_NR; i++) {
+		if (c->category[i].calls)
+			category_line(
+				out, &l, category_name((enum trace_call)i), &c->category[i], style);
+	}
+	category_line(out, &l, "all", &c->all, style);
+	base_str_add(out, "\n");
+	l.table = &calls_function;
+	report_table_head(out, &l, style);
+	size_t nr = view->limit && view->limit < c->nr_functions ? view->limit : c->nr_functions;
+	for (size_t i = 0; i < nr; i++) {
+		report_table_line(out, &l, &c->function[i], style);
+		if (view->places)
+			place_lines(out, l, &c->function[i], view->limit ? PLACES_SHOWN : 0, style);
+	}
+	if (nr < c->nr_functions)
+		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr_functions - nr);
+	base_str_add(out, "\n");
+	report_calls_events_text(out, c, view, style);
+	calls_text_notes(out, c, style);
 	report_trace_text_caveats(out, &c->trace, style);
 	if (!view->places)
 		report_next_line(out, style, "NEXT", "calls --site", &c->trace, NULL);

@@ -129,6 +129,34 @@ static void finding_add_hold(struct base_str *s, const struct subject *u)
 	finding_add_who(s, finding_lead(u), u);
 }
 
+/* (what passes through terminals is not followed, recorded or not) */
+static void finding_add_external(
+	struct base_str *s, const struct report *r, const struct report_row *row)
+{
+	base_str_addf(s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
+	finding_add_where(s, " at ", row->where);
+	base_str_add(s, r->trace.switches_only
+				? ", and switches alone do not show who is at the other end "
+				  "(record with --full)"
+				: ", and nobody who was recorded is seen at the other end");
+}
+
+static void finding_add_sleep(struct base_str *s, const struct report *r, const struct subject *u)
+{
+	const struct report_row *row = u->row;
+	if (row->cause == MODEL_CAUSE_sleep_deadline)
+		base_str_addf(s, "%s, which less work does not bring nearer", row->state);
+	else if (r->trace.process)
+		base_str_add(s, row->state);
+	else
+		base_str_add(
+			s, row->cause == MODEL_CAUSE_sleep || row->cause == MODEL_CAUSE_task_sleep
+				   ? "a sleep that the program asks for"
+				   : "a sleep until a time limit ends the wait");
+	finding_add_where(s, ", at ", row->where);
+	finding_add_who(s, ", in ", u);
+}
+
 static void finding_add_kind(struct base_str *s, const struct report *r, const struct subject *u)
 {
 	const struct report_row *row = u->row;
@@ -164,27 +192,10 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		finding_add_who(s, ", ", u);
 		break;
 	case MODEL_STATE_external:
-		base_str_addf(
-			s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
-		finding_add_where(s, " at ", row->where);
-		/* (what passes through terminals is not followed, recorded or not) */
-		base_str_add(s, r->trace.switches_only
-					? ", and switches alone do not show who is at the other "
-					  "end (record with --full)"
-					: ", and nobody who was recorded is seen at the other end");
+		finding_add_external(s, r, row);
 		break;
 	case MODEL_STATE_sleep:
-		if (row->cause == MODEL_CAUSE_sleep_deadline)
-			base_str_addf(s, "%s, which less work does not bring nearer", row->state);
-		else if (r->trace.process)
-			base_str_add(s, row->state);
-		else
-			base_str_add(s, row->cause == MODEL_CAUSE_sleep ||
-							row->cause == MODEL_CAUSE_task_sleep
-						? "a sleep that the program asks for"
-						: "a sleep until a time limit ends the wait");
-		finding_add_where(s, ", at ", row->where);
-		finding_add_who(s, ", in ", u);
+		finding_add_sleep(s, r, u);
 		break;
 	case MODEL_STATE_io:
 		base_str_addf(s, "%s%s",

@@ -516,6 +516,52 @@ static bool must_record(const struct emit *e)
 	return e->w->options.level >= 3 || e->block.nr_accesses || e->entry;
 }
 
+/* The block's instructions from `first` on, with what records its accesses before and behind them. */
+static void emit_steps(struct emit *e, uint32_t first, unsigned terminator, bool record,
+	bool publish, uint8_t *labelled)
+{
+	const struct rewrite_block *b = &e->block;
+	bool inserted = false;
+	for (uint32_t k = first; k < b->nr_steps; k++) {
+		const struct rewrite_step *s = &b->step[k];
+		if (record && emit_fills(e, s, false))
+			inserted = true;
+		if (k + 1 == b->nr_steps && terminator != MEMORY_TERM_NONE) {
+			if (record)
+				finish_record(e, publish);
+			else if (publish && !e->borrows)
+				store_pointer(e, e->pointer, e->scratch);
+			inserted = true;
+		}
+		labelled[k] |= inserted || k == first;
+		if (labelled[k])
+			label_instruction(e, s);
+		instruction_statements(e, s->statement);
+		if (k + 1 == b->nr_steps)
+			base_str_addf(e->out, ".Llpe%u:\n", e->nr_blocks);
+		inserted = record && emit_fills(e, s, true);
+		if (k + 1 < b->nr_steps)
+			emit_between(
+				e, behind_statement(e, s->statement), b->step[k + 1].statement);
+	}
+}
+
+/* The block's row in the tables. Where endbr64 stood before the recording code, the block's code
+ * begins with it all the same. */
+static void close_block_table(struct emit *e, unsigned terminator, const uint8_t *labelled)
+{
+	const struct rewrite_block *b = &e->block;
+	unsigned flags = (e->entry ? MEMORY_BLOCK_ENTRY : 0) | (e->pad ? MEMORY_BLOCK_PAD : 0);
+	table_section(e, MEMORY_SECTION_BLOCKS, "aw");
+	base_str_addf(&e->tables, ".Llph%u:\n", e->nr_blocks);
+	table_block(e, flags, terminator, b->step[0].instruction, labelled);
+	e->w->counts.blocks++;
+	e->w->counts.instructions += b->nr_steps;
+	e->w->counts.accesses += b->nr_accesses;
+	e->w->counts.slots += b->nr_slots;
+	e->entry = e->pad = false;
+}
+
 static void close_block(struct emit *e)
 {
 	struct rewrite_block *b = &e->block;
@@ -552,44 +598,11 @@ static void close_block(struct emit *e)
 		start_record(e);
 	else if (e->fresh && !e->borrows)
 		load_pointer(e, e->pointer);
-	bool inserted = false;
-	for (uint32_t k = first; k < b->nr_steps; k++) {
-		const struct rewrite_step *s = &b->step[k];
-		if (record && emit_fills(e, s, false))
-			inserted = true;
-		if (k + 1 == b->nr_steps && terminator != MEMORY_TERM_NONE) {
-			if (record)
-				finish_record(e, publish);
-			else if (publish && !e->borrows)
-				store_pointer(e, e->pointer, e->scratch);
-			inserted = true;
-		}
-		labelled[k] |= inserted || k == first;
-		if (labelled[k])
-			label_instruction(e, s);
-		instruction_statements(e, s->statement);
-		if (k + 1 == b->nr_steps)
-			base_str_addf(e->out, ".Llpe%u:\n", e->nr_blocks);
-		inserted = record && emit_fills(e, s, true);
-		if (k + 1 < b->nr_steps)
-			emit_between(
-				e, behind_statement(e, s->statement), b->step[k + 1].statement);
-	}
+	emit_steps(e, first, terminator, record, publish, labelled);
 	if (terminator == MEMORY_TERM_NONE && record)
 		finish_record(e, false);
-	/* endbr64 stood before the recording code: the block's code begins with it all the same */
-	if (record) {
-		unsigned flags =
-			(e->entry ? MEMORY_BLOCK_ENTRY : 0) | (e->pad ? MEMORY_BLOCK_PAD : 0);
-		table_section(e, MEMORY_SECTION_BLOCKS, "aw");
-		base_str_addf(&e->tables, ".Llph%u:\n", e->nr_blocks);
-		table_block(e, flags, terminator, b->step[0].instruction, labelled);
-		e->w->counts.blocks++;
-		e->w->counts.instructions += b->nr_steps;
-		e->w->counts.accesses += b->nr_accesses;
-		e->w->counts.slots += b->nr_slots;
-		e->entry = e->pad = false;
-	}
+	if (record)
+		close_block_table(e, terminator, labelled);
 	e->nr_blocks++;
 	e->fresh = terminator == MEMORY_TERM_CALL || terminator == MEMORY_TERM_CALL_INDIRECT;
 	e->open = false;

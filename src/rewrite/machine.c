@@ -238,6 +238,64 @@ static bool vector_mask(const struct decoded *d, bool gather, struct machine_acc
 	return true;
 }
 
+static const struct gather_shape {
+	ZydisMnemonic mnemonic;
+	uint8_t element_bytes, index_bytes;
+} gather_shape[] = {
+	{ZYDIS_MNEMONIC_VGATHERQPS, 4, 8},
+	{ZYDIS_MNEMONIC_VPGATHERQD, 4, 8},
+	{ZYDIS_MNEMONIC_VSCATTERQPS, 4, 8},
+	{ZYDIS_MNEMONIC_VPSCATTERQD, 4, 8},
+	{ZYDIS_MNEMONIC_VGATHERQPD, 8, 8},
+	{ZYDIS_MNEMONIC_VPGATHERQQ, 8, 8},
+	{ZYDIS_MNEMONIC_VSCATTERQPD, 8, 8},
+	{ZYDIS_MNEMONIC_VPSCATTERQQ, 8, 8},
+	{ZYDIS_MNEMONIC_VGATHERDPD, 8, 4},
+	{ZYDIS_MNEMONIC_VPGATHERDQ, 8, 4},
+	{ZYDIS_MNEMONIC_VSCATTERDPD, 8, 4},
+	{ZYDIS_MNEMONIC_VPSCATTERDQ, 8, 4},
+	{ZYDIS_MNEMONIC_VGATHERDPS, 4, 4},
+	{ZYDIS_MNEMONIC_VPGATHERDD, 4, 4},
+	{ZYDIS_MNEMONIC_VSCATTERDPS, 4, 4},
+	{ZYDIS_MNEMONIC_VPSCATTERDD, 4, 4},
+};
+
+static uint32_t vector_bytes_of(ZydisRegister r)
+{
+	return r >= ZYDIS_REGISTER_ZMM0 ? 64 : r >= ZYDIS_REGISTER_YMM0 ? 32 : 16;
+}
+
+/* Gathers and scatters: how many elements there are follows from the vector of data and that of
+ * indices. False: a prefetch, of which there is no shape. */
+static bool note_gather(struct decoded *d, const ZydisDecodedOperand *o, struct machine_access *a)
+{
+	uint32_t index_bytes = vector_bytes_of(o->mem.index);
+	const struct gather_shape *shape = NULL;
+	ZydisRegister data = ZYDIS_REGISTER_NONE;
+	a->index = (uint8_t)ZydisRegisterGetId(o->mem.index);
+	a->vector_bytes = (uint8_t)index_bytes;
+	for (size_t n = 0; n < BASE_COUNT(gather_shape); n++)
+		if (gather_shape[n].mnemonic == d->i.mnemonic)
+			shape = &gather_shape[n];
+	if (!shape) {
+		d->ret->flags |= MACHINE_UNKNOWN;
+		return false;
+	}
+	for (unsigned n = 0; n < d->i.operand_count_visible && !data; n++)
+		if (d->op[n].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			ZydisRegisterGetClass(d->op[n].reg.value) >= ZYDIS_REGCLASS_XMM &&
+			ZydisRegisterGetClass(d->op[n].reg.value) <= ZYDIS_REGCLASS_ZMM)
+			data = d->op[n].reg.value;
+	uint32_t count = vector_bytes_of(data) / shape->element_bytes;
+	if (count > index_bytes / shape->index_bytes)
+		count = index_bytes / shape->index_bytes;
+	a->index_bytes = shape->index_bytes;
+	a->size = shape->element_bytes;
+	a->elements = (uint8_t)count;
+	a->form = MEMORY_FORM_VECTOR;
+	return true;
+}
+
 static void note_mask(struct decoded *d, const ZydisDecodedOperand *o, struct machine_access *a)
 {
 	bool gather = o->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
@@ -245,60 +303,11 @@ static void note_mask(struct decoded *d, const ZydisDecodedOperand *o, struct ma
 		 d->i.avx.mask.reg != ZYDIS_REGISTER_K0;
 	uint32_t element = o->element_size / 8u;
 	uint32_t count = element ? o->element_count : 0;
-	if (gather) { /* Zydis gives the element's size; how many follows from both vectors */
-		const ZydisDecodedOperand *data = &d->op[writes(o) ? 2 : 0];
-		uint32_t index = o->mem.index >= ZYDIS_REGISTER_ZMM0   ? 64
-				 : o->mem.index >= ZYDIS_REGISTER_YMM0 ? 32
-								       : 16;
-		a->index = (uint8_t)ZydisRegisterGetId(o->mem.index);
-		a->vector_bytes = (uint8_t)index;
-		switch (d->i.mnemonic) {
-		case ZYDIS_MNEMONIC_VGATHERQPS:
-		case ZYDIS_MNEMONIC_VPGATHERQD:
-		case ZYDIS_MNEMONIC_VSCATTERQPS:
-		case ZYDIS_MNEMONIC_VPSCATTERQD:
-			element = 4, a->index_bytes = 8;
-			break;
-		case ZYDIS_MNEMONIC_VGATHERQPD:
-		case ZYDIS_MNEMONIC_VPGATHERQQ:
-		case ZYDIS_MNEMONIC_VSCATTERQPD:
-		case ZYDIS_MNEMONIC_VPSCATTERQQ:
-			element = 8, a->index_bytes = 8;
-			break;
-		case ZYDIS_MNEMONIC_VGATHERDPD:
-		case ZYDIS_MNEMONIC_VPGATHERDQ:
-		case ZYDIS_MNEMONIC_VSCATTERDPD:
-		case ZYDIS_MNEMONIC_VPSCATTERDQ:
-			element = 8, a->index_bytes = 4;
-			break;
-		case ZYDIS_MNEMONIC_VGATHERDPS:
-		case ZYDIS_MNEMONIC_VPGATHERDD:
-		case ZYDIS_MNEMONIC_VSCATTERDPS:
-		case ZYDIS_MNEMONIC_VPSCATTERDD:
-			element = 4, a->index_bytes = 4;
-			break;
-		default: /* prefetches */
-			d->ret->flags |= MACHINE_UNKNOWN;
+	if (gather) {
+		if (!note_gather(d, o, a))
 			return;
-		}
-		(void)data;
-		ZydisRegister reg = ZYDIS_REGISTER_NONE;
-		for (unsigned n = 0; n < d->i.operand_count_visible; n++)
-			if (d->op[n].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-				ZydisRegisterGetClass(d->op[n].reg.value) >= ZYDIS_REGCLASS_XMM &&
-				ZydisRegisterGetClass(d->op[n].reg.value) <= ZYDIS_REGCLASS_ZMM) {
-				reg = d->op[n].reg.value;
-				break;
-			}
-		uint32_t bytes = reg >= ZYDIS_REGISTER_ZMM0   ? 64
-				 : reg >= ZYDIS_REGISTER_YMM0 ? 32
-							      : 16;
-		count = bytes / element;
-		if (count > index / a->index_bytes)
-			count = index / a->index_bytes;
-		a->size = element;
-		a->elements = (uint8_t)count;
-		a->form = MEMORY_FORM_VECTOR;
+		element = a->size;
+		count = a->elements;
 	}
 	if (k) {
 		a->mask = (uint8_t)ZydisRegisterGetId(d->i.avx.mask.reg);

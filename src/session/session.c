@@ -237,6 +237,31 @@ static void choose_sample_hz(struct session *s)
 	s->result->sample_hz = hz;
 }
 
+/* What turns records of the sources into the trace's, and what it says of this machine first. */
+static enum base_status set_up_converter(struct session *s)
+{
+	const struct session_options *o = s->opts;
+	char host[256] = "";
+	s->converting = true;
+	enum base_status status =
+		record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	os_peer_init(&s->peer);
+	s->converter.world.peer_of = os_peer_of;
+	s->converter.world.peer_of_ctx = &s->peer;
+	s->converter.starter = (uint32_t)getpid();
+	if (status == BASE_OK && o->listener) {
+		s->converter.sink.listen = o->listener->put;
+		s->converter.sink.listen_ctx = o->listener->ctx;
+	}
+	gethostname(host, sizeof host - 1);
+	struct session_quota quota = session_room_quota("");
+	if (status == BASE_OK)
+		record_sink_host(&s->converter.sink, host);
+	if (status == BASE_OK)
+		record_sink_quota(&s->converter.sink, quota.quota_ns, quota.period_ns);
+	return status;
+}
+
 static enum base_status session_set_up(struct session *s, char program[PATH_MAX])
 {
 	const struct session_options *o = s->opts;
@@ -286,24 +311,7 @@ static enum base_status session_set_up(struct session *s, char program[PATH_MAX]
 	status = open_trace(s);
 	if (status != BASE_OK)
 		return status;
-	s->converting = true;
-	char host[256] = "";
-	status = record_converter_init(&s->converter, &s->clock, s->writer, s->err);
-	os_peer_init(&s->peer);
-	s->converter.world.peer_of = os_peer_of;
-	s->converter.world.peer_of_ctx = &s->peer;
-	s->converter.starter = (uint32_t)getpid();
-	if (status == BASE_OK && o->listener) {
-		s->converter.sink.listen = o->listener->put;
-		s->converter.sink.listen_ctx = o->listener->ctx;
-	}
-	gethostname(host, sizeof host - 1);
-	struct session_quota quota = session_room_quota("");
-	if (status == BASE_OK)
-		record_sink_host(&s->converter.sink, host);
-	if (status == BASE_OK)
-		record_sink_quota(&s->converter.sink, quota.quota_ns, quota.period_ns);
-	return status;
+	return set_up_converter(s);
 }
 
 /* ---- one round ------------------------------------------------------------------------------- */

@@ -94,7 +94,7 @@ static __attribute__((noinline)) bool columns_add_kind(struct trace_splitter *s,
 }
 
 /* A varint to a column's end. */
-static BASE_INLINE const uint8_t *columns_move(const uint8_t *p, uint8_t **to)
+static TRACE_INLINE const uint8_t *columns_move(const uint8_t *p, uint8_t **to)
 {
 	uint8_t *q = *to, byte = *p++;
 
@@ -307,7 +307,7 @@ enum base_status trace_columns_open(
 }
 
 /* The fields of a kind that is there. false: damaged. */
-static BASE_INLINE bool take_fields(
+static TRACE_INLINE bool take_fields(
 	const uint8_t **at, const uint8_t *end, unsigned kind, struct trace_record *ret)
 {
 	const uint8_t *p;

@@ -305,7 +305,7 @@ static enum base_status few_refill(
 
 /* Shows the records where they lie, at most TRACE_BATCH_MAX of them. Who comes next is found out
  * before a record is shown: the processor does both at once. */
-static BASE_INLINE enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
+static TRACE_INLINE enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
 	trace_visit_fn *visit, void *ctx, size_t *ret_nr, struct base_err *err)
 {
 	uint64_t *tree = r->few_tree, key = r->few_winner;

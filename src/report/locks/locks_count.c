@@ -549,6 +549,107 @@ static void processor(struct lock_count *c, struct lock_thread *t, bool in, uint
 	t->processor_since_ns = time_ns;
 }
 
+/* What the tally counted in the program, at its end: no event of its time. */
+static void locks_count_take_tally(
+	struct lock_count *c, struct lock_thread *t, const struct trace_record *r)
+{
+	switch (r->kind) {
+	case TRACE_lock_count:
+		tally_count(c, t, &r->u.lock_count);
+		break;
+	case TRACE_lock_waits:
+		tally_waits(c, t, &r->u.lock_waits);
+		break;
+	case TRACE_lock_holds:
+		tally_holds(c, &r->u.lock_holds);
+		break;
+	case TRACE_lock_event:
+		tally_event(c, &r->u.lock_event);
+		break;
+	case TRACE_lock_bin:
+		tally_bin(c, &r->u.lock_bin);
+		break;
+	case TRACE_cond_site:
+		cond_site(c, &r->u.cond_site);
+		break;
+	case TRACE_cond_count:
+		tally_cond(c, &r->u.cond_count);
+		break;
+	case TRACE_lock_held:
+		c->has |= REPORT_LOCKS_held;
+		t->sum.held_ns += r->u.lock_held.held_ns;
+		break;
+	case TRACE_lock_full:
+		c->nr_full += r->u.lock_full.n;
+		break;
+	case TRACE_lock_floor:
+		c->mode = r->u.lock_floor.mode;
+		c->floor_bare_ps = r->u.lock_floor.bare_ps;
+		c->floor_stamps_ps = r->u.lock_floor.stamps_ps;
+		break;
+	default:
+		break;
+	}
+}
+
+/* What its thread does meanwhile. */
+static void locks_count_take_thread(
+	struct lock_count *c, struct lock_thread *t, const struct trace_record *r)
+{
+	uint64_t now = r->time_ns;
+	switch (r->kind) {
+	case TRACE_thread_end:
+		t->ended = true;
+		break;
+	case TRACE_turn_begin:
+		locks_count_turn(c, t, r->u.turn_begin.task, now);
+		break;
+	case TRACE_turn_end:
+		locks_count_turn(c, t, 0, now);
+		break;
+	case TRACE_cpu_in:
+		processor(c, t, true, now);
+		break;
+	case TRACE_cpu_out:
+		processor(c, t, false, now);
+		break;
+	default:
+		locks_count_take_tally(c, t, r);
+	}
+}
+
+/* Conditions and semaphores. */
+static void locks_count_take_wake(
+	struct lock_count *c, struct lock_thread *t, const struct trace_record *r)
+{
+	uint64_t now = r->time_ns;
+	switch (r->kind) {
+	case TRACE_cond_wait:
+		cond_wait(c, t, &r->u.cond_wait, now);
+		break;
+	case TRACE_cond_wake:
+		cond_wake(c, t, &r->u.cond_wake, now);
+		break;
+	case TRACE_token_wait:
+		token_wait(c, t, r->u.token_wait.object, now);
+		break;
+	case TRACE_token_take:
+		token_take(c, t, r->u.token_take.object, now, !r->u.token_take.n);
+		break;
+	case TRACE_token_give:
+		cond_sent(c, r->u.token_give.object, false, now);
+		break;
+	case TRACE_cond_signal:
+		cond_sent(c, r->u.cond_signal.object, false, now);
+		break;
+	case TRACE_cond_broadcast:
+		cond_sent(c, r->u.cond_broadcast.object, true, now);
+		break;
+	default:
+		locks_count_take_thread(c, t, r);
+	}
+}
+
 static void locks_count_take_record(struct lock_count *c, const struct trace_record *r)
 {
 	struct lock_thread *t = locks_count_thread_of(c, r->stream);
@@ -591,77 +692,8 @@ static void locks_count_take_record(struct lock_count *c, const struct trace_rec
 	case TRACE_lock_return:
 		locks_count_leave(c, t, r->u.lock_return.object, now);
 		break;
-	case TRACE_cond_wait:
-		cond_wait(c, t, &r->u.cond_wait, now);
-		break;
-	case TRACE_cond_wake:
-		cond_wake(c, t, &r->u.cond_wake, now);
-		break;
-	case TRACE_token_wait:
-		token_wait(c, t, r->u.token_wait.object, now);
-		break;
-	case TRACE_token_take:
-		token_take(c, t, r->u.token_take.object, now, !r->u.token_take.n);
-		break;
-	case TRACE_token_give:
-		cond_sent(c, r->u.token_give.object, false, now);
-		break;
-	case TRACE_cond_signal:
-		cond_sent(c, r->u.cond_signal.object, false, now);
-		break;
-	case TRACE_cond_broadcast:
-		cond_sent(c, r->u.cond_broadcast.object, true, now);
-		break;
-	case TRACE_lock_count:
-		tally_count(c, t, &r->u.lock_count);
-		break;
-	case TRACE_lock_waits:
-		tally_waits(c, t, &r->u.lock_waits);
-		break;
-	case TRACE_lock_holds:
-		tally_holds(c, &r->u.lock_holds);
-		break;
-	case TRACE_lock_event:
-		tally_event(c, &r->u.lock_event);
-		break;
-	case TRACE_lock_bin:
-		tally_bin(c, &r->u.lock_bin);
-		break;
-	case TRACE_cond_site:
-		cond_site(c, &r->u.cond_site);
-		break;
-	case TRACE_cond_count:
-		tally_cond(c, &r->u.cond_count);
-		break;
-	case TRACE_lock_held:
-		c->has |= REPORT_LOCKS_held;
-		t->sum.held_ns += r->u.lock_held.held_ns;
-		break;
-	case TRACE_lock_full:
-		c->nr_full += r->u.lock_full.n;
-		break;
-	case TRACE_lock_floor:
-		c->mode = r->u.lock_floor.mode;
-		c->floor_bare_ps = r->u.lock_floor.bare_ps;
-		c->floor_stamps_ps = r->u.lock_floor.stamps_ps;
-		break;
-	case TRACE_thread_end:
-		t->ended = true;
-		break;
-	case TRACE_turn_begin:
-		locks_count_turn(c, t, r->u.turn_begin.task, now);
-		break;
-	case TRACE_turn_end:
-		locks_count_turn(c, t, 0, now);
-		break;
-	case TRACE_cpu_in:
-		processor(c, t, true, now);
-		break;
-	case TRACE_cpu_out:
-		processor(c, t, false, now);
-		break;
 	default:
-		break;
+		locks_count_take_wake(c, t, r);
 	}
 }
 
