@@ -446,6 +446,9 @@ const char *model_chain_inner(const struct model *m, uint32_t chain);
  * program's own code that most of them were called from: "src/q.h:40"; "": not known. Kept as long
  * as the model. */
 const char *model_function_line(struct model *m, const char *function);
+/* The program's own function that nine tenths of the samples in a library's function were called
+ * from, by that library or another; "": none, or it is the program's own. Kept as long as the model. */
+const char *model_function_caller(const struct model *m, const char *function);
 
 /* Non-active time: preempted and ready, but another had the processor that it got in the end. By
  * waiting actor, longest first. (How long a woken thread waits for a processor nobody records: that
