@@ -5,12 +5,13 @@
 #include <thread>
 #include <vector>
 
-class Pool {
+class Pool
+{
 	std::mutex mutex;
 	unsigned long taken = 0;
 	std::vector<std::thread> threads;
 
-public:
+      public:
 	explicit Pool(unsigned n)
 	{
 		for (unsigned i = 0; i < n; i++)
