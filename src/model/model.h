@@ -336,6 +336,9 @@ enum { MODEL_RECORDING_ENDED = -1 };
 int model_ended_from_outside(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
+/* A semaphore that held one unit at most, in the whole run, which each taker gave back: a lock in all
+ * but name. `object` is a definition's id; any may be asked. */
+bool model_is_used_as_lock(const struct model *m, uint32_t object);
 /* What the queue holds at most, when the run is over; 0: not known. Inferred: somebody waited for
  * room, and more than that was never in it; else the trace says so. */
 uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_inferred);
