@@ -336,6 +336,9 @@ enum { MODEL_RECORDING_ENDED = -1 };
 int model_ended_from_outside(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
+/* A semaphore that held one unit at most, in the whole run, which each taker gave back: a lock in all
+ * but name. `object` is a definition's id; any may be asked. */
+bool model_is_used_as_lock(const struct model *m, uint32_t object);
 /* What the queue holds at most, when the run is over; 0: not known. Inferred: somebody waited for
  * room, and more than that was never in it; else the trace says so. */
 uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_inferred);
@@ -446,6 +449,9 @@ const char *model_chain_inner(const struct model *m, uint32_t chain);
  * program's own code that most of them were called from: "src/q.h:40"; "": not known. Kept as long
  * as the model. */
 const char *model_function_line(struct model *m, const char *function);
+/* The program's own function that nine tenths of the samples in a library's function were called
+ * from, by that library or another; "": none, or it is the program's own. Kept as long as the model. */
+const char *model_function_caller(const struct model *m, const char *function);
 
 /* Non-active time: preempted and ready, but another had the processor that it got in the end. By
  * waiting actor, longest first. (How long a woken thread waits for a processor nobody records: that

@@ -79,6 +79,7 @@ enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain, MODEL_SAMPLE_inside, MODEL_S
 struct model_line { /* lines.c: that of a function with most of its samples */
 	const char *function;
 	uint32_t file, line; /* file: string */
+	uint32_t caller;     /* of a library's function: the program's that calls it, a string; 0 */
 	uint64_t nr_samples;
 };
 struct sample_point { /* callers.c: one of the others, and who called it */

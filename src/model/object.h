@@ -77,8 +77,13 @@ struct object_lock {     /* rules_lock.c: also condition variables, barriers, se
 	uint64_t taken_ns, released_ns;     /* mutex: last taken, last given up */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	uint64_t doubted; /* semaphore: units of which a wait says that they are taken already */
-	uint64_t waited_since_ns; /* condition variable: by the first of its waiters */
-	struct signals *signals;  /* condition variable */
+	uint64_t waited_since_ns;     /* condition variable: by the first of its waiters */
+	struct {                      /* semaphore: one unit, which its taker gives back? */
+		uint32_t taker;       /* stream + 1; 0: it is there */
+		uint32_t nr_returned; /* how often so */
+		bool never;           /* it was otherwise once */
+	} as_lock;
+	struct signals *signals; /* condition variable */
 };
 struct object_bytes {    /* rules_io.c, rules_message.c; by system calls: rules_kernel_call.c */
 	bool tells_room; /* who read last is known to who looks for room */

@@ -232,7 +232,7 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 		model_nap_was_over(t, t->entered_ns, time_ns);
 	else
 		model_napped(t, t->entered_ns, time_ns);
-	if (!t->nr_held && !t->turn.task)
+	if (!t->nr_held && !t->nr_units_held && !t->turn.task)
 		model_nap_ends(m, t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
 	if (c && was.due_ns > t->entered_ns && was.due_ns < time_ns)

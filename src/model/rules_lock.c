@@ -538,6 +538,44 @@ static uint32_t token_queue(struct model *m, uint32_t object, struct object *o, 
 	return model_queue_of(m, object, o, made ? 0 : GRAPH_UNLIMITED, site);
 }
 
+/* A semaphore of one unit that each taker gives back is used as a lock (CPython's threading.Lock). */
+static void rules_lock_take_unit(
+	struct model *m, struct object *o, struct thread *t, uint64_t nr_units)
+{
+	const bool was_lock = !o->lock.as_lock.never;
+	const uint32_t holder = o->lock.as_lock.taker;
+	o->lock.as_lock.never |= nr_units != 1 || holder;
+	o->lock.as_lock.taker = t->stream + 1;
+	if (!o->lock.as_lock.never)
+		t->nr_units_held++;
+	else if (was_lock && holder)
+		m->thread[holder - 1].nr_units_held--;
+}
+
+static void rules_lock_give_unit(
+	struct model *m, struct object *o, const struct thread *t, uint64_t nr_units)
+{
+	const bool was_lock = !o->lock.as_lock.never;
+	const uint32_t holder = o->lock.as_lock.taker;
+	o->lock.as_lock.never |= nr_units != 1 || holder != t->stream + 1;
+	o->lock.as_lock.nr_returned++;
+	o->lock.as_lock.taker = 0;
+	if (was_lock && holder)
+		m->thread[holder - 1].nr_units_held--;
+}
+
+bool model_is_used_as_lock(const struct model *m, uint32_t object)
+{
+	enum { OFTEN = 8 }; /* (what a thread has until its end is taken and given twice) */
+	if (!object || object >= m->nr_objects || object >= m->defs->nr_objects)
+		return false;
+	const struct object *o = &m->object[object];
+	const enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
+	o = o->same_as ? &m->object[o->same_as] : o;
+	return (type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore) &&
+	       !o->lock.as_lock.never && o->lock.as_lock.nr_returned >= OFTEN;
+}
+
 void model_rule_token_set(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t object = r->u.token_set.object;
@@ -556,6 +594,7 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		return;
 	}
 	o->lock.parties = 1; /* made before our eyes */
+	o->lock.as_lock.never |= r->u.token_set.n > 1 && !o->lock.as_lock.taker;
 	uint32_t queue = token_queue(m, object, o, 0);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, (int64_t)r->u.token_set.n,
 		t->graph_state, 0);
@@ -582,6 +621,7 @@ void model_rule_token_give(struct model *m, struct thread *t, const struct trace
 	if (!o)
 		return;
 	rules_lock_drop_taken(m, t, o, r->time_ns);
+	rules_lock_give_unit(m, o, t, g->n);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, token_queue(m, g->object, o, g->site),
 		(int64_t)g->n, model_current_state(t), 0);
 }
@@ -609,6 +649,8 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 	bool waited = ends_wait(t, queue);
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
 	o->lock.doubted -= k->n < o->lock.doubted ? k->n : o->lock.doubted;
+	if (k->n)
+		rules_lock_take_unit(m, o, t, k->n);
 	if (k->n)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, queue, (int64_t)k->n,
 			model_current_state(t), 0);

@@ -728,7 +728,7 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 	bool again = t->naps.nr &&
 		     model_is_next_to_nothing(begin_ns - t->naps.end_ns, end_ns - begin_ns);
 	t->naps.nr = again ? t->naps.nr + 1 : 1;
-	t->naps.held = t->nr_held != 0 || t->turn.task != 0; /* a task has its loop */
+	t->naps.held = t->nr_held || t->nr_units_held || t->turn.task; /* a task has its loop */
 	t->naps.broken = false;
 	t->naps.begin_ns = begin_ns;
 	t->naps.end_ns = end_ns;

@@ -177,7 +177,8 @@ struct thread {
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
 	uint32_t nr_held, nr_machines;
-	struct awaited awaits; /* MODE_WAITING */
+	uint32_t nr_units_held; /* of semaphores that were always used as locks until now */
+	struct awaited awaits;  /* MODE_WAITING */
 	struct {
 		struct awaited outer; /* interrupted: by its handler; */
 		struct io outer_io;   /* ... active: in that call */

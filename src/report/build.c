@@ -223,6 +223,10 @@ static enum base_status finish_row(struct rows *w, size_t i, const struct actors
 		row->actor = report_keep(w->r->arena, &name);
 	}
 	report_functions_finish(f->function, f->nr, f->weight_ns);
+	/* (what is done under a lock that nobody waits for is called after a function, as what is
+	 * done under none is) */
+	row->main = report_functions_main(
+		f->function, f->nr, row->kind == MODEL_STATE_hold ? 0.5 : REPORT_FUNCTION_ALL);
 	for (size_t k = 0; k < f->nr && k < REPORT_FUNCTIONS_MAX; k++)
 		row->function[row->nr_functions++] = f->function[k];
 	return row->actor && row->topic_actor ? BASE_OK : report_no_memory(err);

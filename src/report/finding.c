@@ -9,8 +9,7 @@ enum { DOMINANT_PERCENT = 15 };
 struct subject {                      /* the longest topic of the path */
 	const struct report_row *row; /* its longest row */
 	double path_ns;
-	const char *function; /* most of its running time is in it; NULL: not known */
-	bool waited_for;      /* a lock that is held: others waited, all in all, for waited_ns */
+	bool waited_for; /* a lock that is held: others waited, all in all, for waited_ns */
 	uint64_t waited_ns;
 	bool of_goroutines; /* its actors are no threads */
 };
@@ -67,16 +66,18 @@ static void finding_add_functions(struct base_str *s, const struct report_row *r
 static void finding_add_run(struct base_str *s, const struct subject *u)
 {
 	enum model_cause cause = u->row->cause;
-	const char *function = u->function ? u->function : u->row->what;
-	bool is_function = u->function || cause == MODEL_CAUSE_run_function;
+	const struct report_main *f = &u->row->main;
+	const char *function = f->name ? f->name : u->row->what;
+	const char *where = f->name && *f->where ? f->where : u->row->where;
+	bool is_function = f->name || cause == MODEL_CAUSE_run_function;
 	bool is_place = cause == MODEL_CAUSE_run_after || cause == MODEL_CAUSE_run;
-	if (!u->function && (is_place || u->row->nr_functions)) {
+	if (!f->name && (is_place || u->row->nr_functions)) {
 		finding_add_functions(s, u->row);
 	} else {
 		base_str_addf(s, "computing in %s%s", function,
 			is_function && finding_is_plain(function) ? "()" : "");
-		finding_add_where(s, " (", u->row->where);
-		base_str_add(s, *u->row->where ? ")" : "");
+		finding_add_where(s, " (", where);
+		base_str_add(s, *where ? ")" : "");
 	}
 	finding_add_who(s, finding_lead(u), u);
 }
@@ -115,16 +116,16 @@ static void finding_add_hold(struct base_str *s, const struct subject *u)
 		finding_add_who(s, ", by ", u);
 		return;
 	}
-	if (u->function)
-		base_str_addf(s, "computing in %s%s", u->function,
-			finding_is_plain(u->function) ? "()" : "");
+	if (u->row->main.name)
+		base_str_addf(s, "computing in %s%s", u->row->main.name,
+			finding_is_plain(u->row->main.name) ? "()" : "");
 	else if (row->nr_functions)
 		finding_add_functions(s, row);
 	else
 		base_str_add(s, "computing");
-	if (u->function || !row->nr_functions)
+	if (u->row->main.name || !row->nr_functions)
 		base_str_addf(s, " under %s, for which %s waited",
-			u->function ? "a lock" : row->what,
+			u->row->main.name ? "a lock" : row->what,
 			u->waited_ns ? "hardly anybody" : "nobody");
 	finding_add_who(s, finding_lead(u), u);
 }
@@ -229,22 +230,6 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 	}
 }
 
-static void find_function(struct subject *u)
-{
-	const struct report_function *f = report_main_function(u->row);
-	if (f)
-		u->function = f->said;
-}
-
-const struct report_function *report_main_function(const struct report_row *row)
-{
-	/* (what is done under a lock that nobody waits for is called after a function, as what is
-	 * done under none is) */
-	const double least = row->kind == MODEL_STATE_hold ? 0.5 : REPORT_FUNCTION_ALL;
-	bool has = row->nr_functions && row->function[0].share >= least && *row->function[0].name;
-	return has ? &row->function[0] : NULL;
-}
-
 /* Rows are sorted: the first of the longest topic is its longest. */
 static struct subject find_subject(const struct report *r, const struct report_index *ix)
 {
@@ -261,8 +246,6 @@ static struct subject find_subject(const struct report *r, const struct report_i
 		if (best.path_ns > r->elapsed_ns / 2 || i >= 64)
 			break;
 	}
-	if (best.row)
-		find_function(&best);
 	best.of_goroutines = r->trace.of_goroutines;
 	return best;
 }
@@ -329,7 +312,6 @@ void report_topic_text(struct base_str *out, const struct report *r, struct mode
 	}
 	if (!u.row)
 		return;
-	find_function(&u);
 	if (u.row->kind == MODEL_STATE_hold)
 		fill_waited(&u, m, ix);
 	finding_add_kind(out, r, &u);

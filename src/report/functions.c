@@ -53,8 +53,11 @@ enum base_status report_function_add(struct report_function *f, struct base_aren
 		f->name = report_clean(a, share->function);
 		f->where = report_clean(
 			a, *share->where ? share->where : model_function_line(m, share->function));
+		f->caller = report_clean(a, model_function_caller(m, share->function));
+		f->caller_where =
+			f->caller ? report_clean(a, model_function_line(m, share->function)) : NULL;
 	}
-	bool kept = f->name && f->where;
+	bool kept = f->name && f->where && f->caller && f->caller_where;
 	f->nr_samples += share->nr_samples;
 	f->share += share->share * weight;
 	f->share_low += share->share_low * weight;
@@ -113,6 +116,27 @@ void report_functions_finish(struct report_function *f, size_t nr, double weight
 	}
 	if (nr)
 		qsort(f, nr, sizeof *f, by_share);
+}
+
+static const char *functions_own(const struct report_function *f)
+{
+	return *f->caller ? f->caller : f->said;
+}
+
+struct report_main report_functions_main(const struct report_function *f, size_t nr, double least)
+{
+	for (size_t i = 0; i < nr; i++) {
+		double share = 0;
+		for (size_t k = i; k < nr; k++)
+			share += strcmp(functions_own(&f[k]), functions_own(&f[i])) == 0
+					 ? f[k].share
+					 : 0;
+		if (*functions_own(&f[i]) && share >= least)
+			return (struct report_main){.name = functions_own(&f[i]),
+				.where = *f[i].caller ? f[i].caller_where : f[i].said_where,
+				.sampled = f[i].name};
+	}
+	return (struct report_main){0};
 }
 
 /* ---- rendered -------------------------------------------------------------------------------- */

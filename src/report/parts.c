@@ -38,7 +38,8 @@ static bool parts_has_contended(struct model *m, double elapsed_ns)
 	const struct graph *g = model_graph(m);
 	uint64_t waited_ns = 0;
 	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
-		if (model_object_is(model_queue(m, i)->type, MODEL_TRAIT_lock))
+		if (model_object_is(model_queue(m, i)->type, MODEL_TRAIT_lock) ||
+			model_is_used_as_lock(m, model_queue(m, i)->object))
 			waited_ns += graph_queue_stats(g, i)->wait_data_ns;
 	return (double)waited_ns >= WAITED_MIN * elapsed_ns;
 }

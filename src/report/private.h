@@ -38,7 +38,6 @@ enum base_status report_fill_opportunities(struct report *r, struct report_predi
 #define REPORT_FUNCTION_ALL 0.9
 /* Nearly all of a row's running time is in it: what halving the row gains, halving it does, too.
  * NULL: there is none such. */
-const struct report_function *report_main_function(const struct report_row *row);
 /* A row that holds a lock: did others wait for it long enough to matter? */
 bool report_topic_is_waited_for(
 	struct model *m, const struct report_index *ix, const struct report_row *row);
@@ -86,6 +85,9 @@ enum base_status report_function_add(struct report_function *f, struct base_aren
 	struct model *m, const struct model_function_share *share, double weight) BASE_MUST_CHECK;
 /* Sorts them, most first, and makes shares of what was added with this sum of weights. */
 void report_functions_finish(struct report_function *f, size_t nr, double weight);
+/* Of these, finished: the one that has that share of all, be it in libraries that it calls. Where the
+ * program's own functions call the same library, each has what is its own. */
+struct report_main report_functions_main(const struct report_function *f, size_t nr, double least);
 void report_functions_text(struct base_str *out, const struct report_style *st,
 	const struct report_function *f, size_t nr, size_t indent);
 extern const struct base_table report_function_table;

@@ -93,10 +93,16 @@ struct report_function {
 	const char *said; /* the name, or that of what is inlined and has nearly all of its samples:
 			     what somebody who wrote the program calls it */
 	const char *said_where;
+	const char *caller,
+		*caller_where; /* of a library's: the program's function that calls it; "" */
 	uint64_t nr_samples;
 	double share, share_low, share_high; /* of the row's running time */
 	struct report_inlined inlined[REPORT_INLINED_MAX];
 	size_t nr_inlined;
+};
+struct report_main { /* a function that nearly all of a row's running time is spent in; name NULL: none */
+	const char *name, *where;
+	const char *sampled; /* the same where the samples were: of a library, or what is inlined */
 };
 struct report_row { /* one (actor group, state, place) of the path */
 	enum model_state_kind kind;
@@ -113,6 +119,7 @@ struct report_row { /* one (actor group, state, place) of the path */
 	uint64_t visits;
 	struct report_function function[REPORT_FUNCTIONS_MAX];
 	size_t nr_functions;
+	struct report_main main;
 };
 struct report_opportunity { /* one topic */
 	enum model_state_kind kind;

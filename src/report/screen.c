@@ -54,9 +54,8 @@ static const struct report_row *screen_row(const struct report *r, uint32_t topi
 /* Its function is in a loop that only waits, by its code. */
 static bool screen_spins(const struct report *r, const struct report_row *row)
 {
-	const struct report_function *f = report_main_function(row);
-	for (size_t i = 0; f && i < r->spins.nr; i++)
-		if (!strcmp(r->spins.spin[i].function, f->name))
+	for (size_t i = 0; row->main.name && i < r->spins.nr; i++)
+		if (!strcmp(r->spins.spin[i].function, row->main.sampled))
 			return true;
 	return false;
 }
@@ -72,16 +71,15 @@ static enum base_status screen_add_detail(
 }
 
 /* The line of the function that it is called after; else where it began. "": the name says it. */
-static const char *screen_topic_place(struct base_arena *a, const struct report_row *row,
-	const struct report_function *main_function)
+static const char *screen_topic_place(
+	struct base_arena *a, const struct report_row *row, bool is_called_after_function)
 {
-	const struct report_function *f = main_function;
 	const bool is_of_functions =
 		row->cause == MODEL_CAUSE_run_function || row->cause == MODEL_CAUSE_run_functions;
-	if (!f && row->nr_functions && is_of_functions)
-		f = &row->function[0];
-	if (f)
-		return f->said_where;
+	if (is_called_after_function)
+		return row->main.where;
+	if (row->nr_functions && is_of_functions)
+		return row->function[0].said_where;
 	if (row->cause == MODEL_CAUSE_run_spread)
 		return "";
 	return screen_place(a, row->where, row->kind == MODEL_STATE_run);
@@ -101,15 +99,14 @@ static enum base_status screen_describe_topic(
 		return p->text ? BASE_OK : BASE_ERR_NOMEM;
 	const bool holds = row->kind == MODEL_STATE_hold;
 	const bool in_vain = holds && !report_topic_is_waited_for(m, ix, row);
-	const struct report_function *f =
-		holds && !in_vain ? NULL : report_main_function(row); /* the lock says more */
-	p->place = screen_topic_place(r->arena, row, f);
+	const char *function = holds && !in_vain ? NULL : row->main.name; /* the lock says more */
+	p->place = screen_topic_place(r->arena, row, function != NULL);
 	if (in_vain) {
 		base_str_addf(&text, "running under %s", row->what);
 		p->name = report_keep(r->arena, &text);
 	}
-	if (f) {
-		base_str_addf(&text, "%s%s", f->said, strpbrk(f->said, "+(") ? "" : "()");
+	if (function) {
+		base_str_addf(&text, "%s%s", function, strpbrk(function, "+(") ? "" : "()");
 		p->name = report_keep(r->arena, &text);
 	}
 	enum base_status s = p->text && p->place && p->name ? BASE_OK : BASE_ERR_NOMEM;

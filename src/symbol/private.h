@@ -36,6 +36,7 @@ const struct symbol_entry *symbol_table_at(
 enum { SYMBOL_WALK_DEPTH_MAX = 256 };
 struct symbol_walk {
 	Dwarf_Die die[SYMBOL_WALK_DEPTH_MAX]; /* [depth]: where it is */
+	bool is_in_function[SYMBOL_WALK_DEPTH_MAX];
 	unsigned depth;
 };
 /* False: there is none, or no more. */

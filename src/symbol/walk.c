@@ -23,9 +23,24 @@ static bool is_entered(int tag)
 	}
 }
 
+/* A lambda's code, and that of a class within a function, lies in its type, and nowhere else. */
+static bool is_local_type(struct symbol_walk *w)
+{
+	int tag = dwarf_tag(&w->die[w->depth]);
+	bool is_type = tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+		       tag == DW_TAG_union_type;
+	return is_type && w->is_in_function[w->depth];
+}
+
+static bool is_function(int tag)
+{
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
+
 bool symbol_walk_begin(struct symbol_walk *w, Dwarf_Die *unit)
 {
 	w->depth = 0;
+	w->is_in_function[0] = false;
 	return !dwarf_child(unit, &w->die[0]);
 }
 
@@ -33,8 +48,10 @@ bool symbol_walk_begin(struct symbol_walk *w, Dwarf_Die *unit)
 bool symbol_walk_next(struct symbol_walk *w)
 {
 	Dwarf_Die *die = &w->die[w->depth];
-	if (is_entered(dwarf_tag(die)) && w->depth + 1 < SYMBOL_WALK_DEPTH_MAX &&
+	int tag = dwarf_tag(die);
+	if ((is_entered(tag) || is_local_type(w)) && w->depth + 1 < SYMBOL_WALK_DEPTH_MAX &&
 		!dwarf_child(die, &w->die[w->depth + 1])) {
+		w->is_in_function[w->depth + 1] = w->is_in_function[w->depth] || is_function(tag);
 		w->depth++;
 		return true;
 	}

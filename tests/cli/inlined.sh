@@ -94,3 +94,12 @@ PROGRAM
 	# of the ten samples and more all but a few at the start are in what was made
 	(($(grep -c 'site=[0-9]*(copy\|site=[0-9]*(pad' out) * 2 < $(wc -l <out))) || fail "it is the file's: $(tail -n 1 out)"
 }
+
+# A lambda's code lies within its type: what is inlined there is known all the same.
+test_inlined_lambda() {
+	local program=$LONGPOLE_BUILD/tests/target/cxx_lambda source=$LONGPOLE_SOURCE/tests/target/cxx_lambda.cc
+	[[ -x $program ]] || skip 'no C++ compiler'
+	expect 0 longpole record -q --sample-hz=0 -o lambda.lpt -- "$program"
+	expect 0 longpole locks --no-replay --json lambda.lpt
+	is_json out ".result.locks | length == 1 and (.[0].lock | endswith(\"(cxx_lambda.cc:$(grep -n 'the line' "$source" | cut -d: -f1))\"))"
+}

@@ -220,15 +220,27 @@ static void the_line_with_most_samples(void **state)
 		 same = line_of(&b, PROGRAM, burn, a_c, 8),
 		 deep = line_of(&b, PROGRAM, main_, vector, 90),
 		 plain = line_of(&b, PROGRAM, main_, a_c, 30),
-		 library = line_of(&b, LIBRARY, string(&b, "deflate"), a_c, 5);
+		 library = line_of(&b, LIBRARY, string(&b, "deflate"), a_c, 5),
+		 sine = line_of(&b, LIBRARY, string(&b, "sin"), a_c, 6),
+		 cosine = line_of(&b, LIBRARY, string(&b, "cos"), a_c, 7);
 	/* the vector's code in push() at b.h:4, that in main() at a.c:20 */
 	inlined_at(&b, 1, deep, "at", "/src/b.h", 4);
 	inlined_at(&b, 2, deep, "push", "/src/a.c", 20);
 	const struct taken t[] = {{few, stack_of(&b, &nr, (uint32_t[]){plain, 0}), 5}, {most, 0, 3},
 		{same, 0, 3}, {deep, 0, 9}, {plain, 0, 1}, {library, 0, 50},
 		{library, stack_of(&b, &nr, (uint32_t[]){plain, library, 0}), 2},
-		{library, stack_of(&b, &nr, (uint32_t[]){most, library, 0}), 4}};
+		{library, stack_of(&b, &nr, (uint32_t[]){most, library, 0}), 4},
+		{sine, stack_of(&b, &nr, (uint32_t[]){few, library, 0}), 5},
+		{sine, stack_of(&b, &nr, (uint32_t[]){most, 0}), 4},
+		{sine, stack_of(&b, &nr, (uint32_t[]){plain, 0}), 1},
+		{cosine, stack_of(&b, &nr, (uint32_t[]){most, 0}), 8},
+		{cosine, stack_of(&b, &nr, (uint32_t[]){plain, 0}), 1}};
 	take(&b, t, BASE_COUNT(t));
+	/* nine of ten, on two lines; eight of nine; most from nobody that is known; its own */
+	assert_string_equal(model_function_caller(b.model, "sin"), "burn");
+	assert_string_equal(model_function_caller(b.model, "cos"), "");
+	assert_string_equal(model_function_caller(b.model, "deflate"), "");
+	assert_string_equal(model_function_caller(b.model, "burn"), "");
 	assert_string_equal(model_function_line(b.model, "burn"), "a.c:8");
 	assert_string_equal(model_function_line(b.model, "push"), "b.h:4");
 	assert_string_equal(model_function_line(b.model, "main"), "a.c:30");

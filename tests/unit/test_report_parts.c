@@ -43,20 +43,59 @@ static bool parts_says(const struct report *r, unsigned columns, bool full, cons
 	return says;
 }
 
+/* How the workers keep each other out. */
+enum turns {
+	TURNS_MUTEX,
+	TURNS_SEMAPHORE, /* of one unit, which its taker gives back */
+	TURNS_RELAYED    /* ... which the main thread gives back */
+};
+
+static void turns_wait(
+	struct bench *b, enum turns how, uint64_t at, uint32_t who, uint32_t m, uint32_t work)
+{
+	if (how == TURNS_MUTEX)
+		PUT(b, at, who, lock_wait, .object = m, .site = work);
+	else
+		PUT(b, at, who, token_wait, .object = m, .site = work, .n = 1);
+}
+
+static void turns_take(
+	struct bench *b, enum turns how, uint64_t at, uint32_t who, uint32_t m, uint32_t work)
+{
+	if (how == TURNS_MUTEX)
+		PUT(b, at, who, lock_acquire, .object = m, .site = work);
+	else
+		PUT(b, at, who, token_take, .object = m, .site = work, .n = 1);
+}
+
+static void turns_give(
+	struct bench *b, enum turns how, uint64_t at, uint32_t who, uint32_t m, uint32_t work)
+{
+	if (how == TURNS_MUTEX)
+		PUT(b, at, who, lock_release, .object = m, .site = work);
+	else
+		PUT(b, at, how == TURNS_RELAYED ? 1 : who, token_give, .object = m, .site = work,
+			.n = 1);
+}
+
 /*
  * Two workers, in turns: 100 us asleep while one holds mutex m, 40 us asleep without it. The other
  * one waits for the mutex meanwhile, unless nobody does: then there is one worker only.
  */
-static void sleeping_turns(struct bench *b, bool alone)
+static void sleeping_turns_by(struct bench *b, bool alone, enum turns how)
 {
 	start(b);
 	uint32_t p = process(b, "prog"), work = site(b, "work"), nap = site(b, "nap");
-	uint32_t m = mutex(b, "m"), from = site(b, "main");
+	uint32_t m =
+		object_of(b, how == TURNS_MUTEX ? TRACE_OBJECT_mutex : TRACE_OBJECT_semaphore, "m");
+	uint32_t from = site(b, "main");
 	unsigned nr = alone ? 1 : 2;
 	for (unsigned i = 0; i < 1 + nr; i++)
 		stream(b, p);
 	PUT(b, 0, 1, process_begin, .token = 0);
 	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	if (how != TURNS_MUTEX)
+		PUT(b, 0, 1, token_set, .object = m, .n = 1);
 	for (unsigned i = 0; i < nr; i++) {
 		PUT(b, 1, 1, thread_create, .token = 1 + i, .site = from);
 		PUT(b, 1, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = work);
@@ -64,13 +103,13 @@ static void sleeping_turns(struct bench *b, bool alone)
 	PUT(b, 1, 1, join_wait, .handle = 2000 + nr - 1);
 	uint64_t at = 1;
 	if (!alone)
-		PUT(b, at, 3, lock_wait, .object = m, .site = work);
+		turns_wait(b, how, at, 3, m, work);
 	for (unsigned i = 0; i < 10; i++) {
 		uint32_t owner = alone ? 2 : 2 + i % 2;
-		PUT(b, at, owner, lock_acquire, .object = m, .site = work);
+		turns_take(b, how, at, owner, m, work);
 		PUT(b, at, owner, sleep_begin, .duration_ns = 100000, .site = nap);
 		PUT(b, at + 100, owner, sleep_end);
-		PUT(b, at + 100, owner, lock_release, .object = m, .site = work);
+		turns_give(b, how, at + 100, owner, m, work);
 		at += 101;
 		if (alone || i == 9) {
 			PUT(b, at, owner, sleep_begin, .duration_ns = 40000, .site = work);
@@ -80,7 +119,7 @@ static void sleeping_turns(struct bench *b, bool alone)
 		if (i >= (alone ? 9u : 8u))
 			PUT(b, at, owner, thread_end);
 		else if (!alone)
-			PUT(b, at, owner, lock_wait, .object = m, .site = work);
+			turns_wait(b, how, at, owner, m, work);
 	}
 	at++;
 	PUT(b, at, 1, join_done, .handle = 2000 + nr - 1);
@@ -89,6 +128,11 @@ static void sleeping_turns(struct bench *b, bool alone)
 		PUT(b, at, 1, join_done, .handle = 2000);
 	}
 	end(b, at);
+}
+
+static void sleeping_turns(struct bench *b, bool alone)
+{
+	sleeping_turns_by(b, alone, TURNS_MUTEX);
 }
 
 /* Sleep under a lock for which others wait is the lock's; what is slept without it is its own. */
@@ -114,6 +158,30 @@ static void a_lock_that_is_waited_for_is_named(void **state)
 	assert_true(parts_says(r, 80, false, "Holding it half as long: 1.05 ms -> "));
 	report_free(r);
 	finish(&b);
+}
+
+/* A semaphore that is used as a lock is one, with the lock's numbers. One that others give back passes
+ * something on. */
+static void a_semaphore_that_each_gives_back_is_a_lock(void **state)
+{
+	(void)state;
+	for (unsigned how = TURNS_SEMAPHORE; how <= TURNS_RELAYED; how++) {
+		struct bench b;
+		sleeping_turns_by(&b, false, (enum turns)how);
+		struct report *r = parts_build(&b);
+		const struct report_part *p = r->parts.part;
+		assert_int_equal(p->is_lock, how == TURNS_SEMAPHORE);
+		if (p->is_lock) {
+			assert_string_equal(p->name, "semaphore m");
+			assert_int_equal(p->kind, MODEL_STATE_sleep);
+			assert_near(p->path_ns, 1009e3, 1);
+			assert_int_equal(p->nr_waits, 9);
+			assert_near(p->gain[REPORT_PART_HALVED].speedup, 1052.0 / 552, 0.02);
+			assert_true(p->gain[REPORT_PART_HALVED].low > 1.5); /* no polling */
+		}
+		report_free(r);
+		finish(&b);
+	}
 }
 
 /* A lock that keeps nobody waiting hides nothing that is done under it. */
@@ -428,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lock_that_is_waited_for_is_named),
+		cmocka_unit_test(a_semaphore_that_each_gives_back_is_a_lock),
 		cmocka_unit_test(a_lock_that_nobody_waits_for_is_not),
 		cmocka_unit_test(all_say_the_same),
 		cmocka_unit_test(other_programs_are_set_apart),

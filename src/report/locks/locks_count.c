@@ -419,10 +419,15 @@ static void cond_wake(struct lock_count *c, struct lock_thread *t, const struct 
 	t->waits_cond = 0;
 }
 
-/* Of semaphores what is of condition variables: waits for a token, and tokens given. */
+/* Of semaphores what is of condition variables: waits for a token, and tokens given. But one that is
+ * used as a lock is a lock. */
 static void token_wait(
 	struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns)
 {
+	if (model_is_used_as_lock(c->model, object)) {
+		locks_count_begin_wait(c, t, object, time_ns);
+		return;
+	}
 	struct lock_cond *x = cond_of(c, object);
 	t->waits_cond = object;
 	t->cond_since_ns = time_ns;
@@ -430,9 +435,18 @@ static void token_wait(
 		x->sum.waits++;
 }
 
-static void token_take(struct lock_count *c, struct lock_thread *t, uint32_t object,
-	uint64_t time_ns, bool gave_up)
+static void token_take(struct lock_count *c, struct lock_thread *t,
+	const struct trace_token_take *k, uint64_t time_ns)
 {
+	const uint32_t object = k->object;
+	const bool gave_up = !k->n;
+	if (model_is_used_as_lock(c->model, object)) {
+		if (gave_up)
+			locks_count_fail(c, t, object, k->site, time_ns);
+		else
+			locks_count_acquire(c, t, object, k->site, false, time_ns);
+		return;
+	}
 	struct lock_cond *x = t->waits_cond == object ? cond_of(c, object) : NULL;
 	if (x && locks_count_counts(c, time_ns)) {
 		times_add(&x->sum.wait, locks_count_cut(c, t->cond_since_ns, time_ns));
@@ -449,6 +463,15 @@ static void cond_sent(struct lock_count *c, uint32_t object, bool all, uint64_t 
 		return;
 	x->sum.signals += !all;
 	x->sum.broadcasts += all;
+}
+
+static void token_give(struct lock_count *c, struct lock_thread *t,
+	const struct trace_token_give *g, uint64_t time_ns)
+{
+	if (model_is_used_as_lock(c->model, g->object))
+		locks_count_release(c, t, g->object, g->site, time_ns);
+	else
+		cond_sent(c, g->object, false, time_ns);
 }
 
 /* ---- records of counts ----------------------------------------------------------------------- */
@@ -634,10 +657,10 @@ static void locks_count_take_wake(
 		token_wait(c, t, r->u.token_wait.object, now);
 		break;
 	case TRACE_token_take:
-		token_take(c, t, r->u.token_take.object, now, !r->u.token_take.n);
+		token_take(c, t, &r->u.token_take, now);
 		break;
 	case TRACE_token_give:
-		cond_sent(c, r->u.token_give.object, false, now);
+		token_give(c, t, &r->u.token_give, now);
 		break;
 	case TRACE_cond_signal:
 		cond_sent(c, r->u.cond_signal.object, false, now);
