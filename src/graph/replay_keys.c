@@ -69,8 +69,8 @@ static enum base_status keys_add_row(
 {
 	if (k->nr_heap >= 2 * k->nr_used_rows + HEAP_SPARE)
 		keys_clean_heap(k);
-	enum base_status s = keys_grow(m, &k->heap, &k->heap_capacity, (size_t)k->nr_heap + 1,
-		sizeof *k->heap);
+	enum base_status s =
+		keys_grow(m, &k->heap, &k->heap_capacity, (size_t)k->nr_heap + 1, sizeof *k->heap);
 	if (s == BASE_OK && k->free_row == REPLAY_NONE)
 		s = keys_grow(m, &k->row, &k->row_capacity, (size_t)k->nr_rows + 1, sizeof *k->row);
 	uint32_t row = k->free_row == REPLAY_NONE ? k->nr_rows : k->free_row;
@@ -116,8 +116,8 @@ static enum base_status keys_add_slot(
 	enum base_status s = keys_grow(
 		m, &ring->item, &ring->capacity, (size_t)k->nr_slots + 1, sizeof *ring->item);
 	if (s == BASE_OK)
-		s = keys_grow(m, &k->link, &k->link_capacity, (size_t)k->nr_slots + 1,
-			sizeof *k->link);
+		s = keys_grow(
+			m, &k->link, &k->link_capacity, (size_t)k->nr_slots + 1, sizeof *k->link);
 	*ret = k->nr_slots;
 	k->nr_slots += s == BASE_OK;
 	return s;

@@ -91,7 +91,8 @@ struct replay_ring {
 	struct replay_item *item;
 	size_t head, nr, capacity; /* capacity: a power of two, or 0; with an index of any size */
 	bool by_key;               /* somebody takes by key, or by priority */
-	struct replay_keys *keys;  /* an index (replay_keys.c), with which items lie anywhere; NULL */
+	struct replay_keys
+		*keys; /* an index (replay_keys.c), with which items lie anywhere; NULL */
 };
 
 /* ---- latencies ------------------------------------------------------------------------------- */

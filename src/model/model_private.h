@@ -395,9 +395,9 @@ struct model_whole {
 	bool is_merged, wait_all;
 	/* Whoever was at work in the process that was cut short last (cut_short.c). */
 	uint32_t cut_actor;
-	uint64_t cut_ns; /* 0: none was */
+	uint64_t cut_ns;        /* 0: none was */
 	uint64_t broken_off_ns; /* model_first_broken_off(), whatever timers there are */
-	int cut_signal;  /* from outside, which ended the program that was started; 0: none did */
+	int cut_signal; /* from outside, which ended the program that was started; 0: none did */
 };
 
 struct model {

@@ -110,8 +110,7 @@ struct queues {
 static void put_one(struct queues *q, uint64_t nr_keys)
 {
 	q->now += rand_of(&q->seed, 3);
-	struct replay_item item = {
-		.time_ns = rand_of(&q->seed, 16) ? q->now : REPLAY_NOBODY,
+	struct replay_item item = {.time_ns = rand_of(&q->seed, 16) ? q->now : REPLAY_NOBODY,
 		.nr_units = 1 + rand_of(&q->seed, 3),
 		.key = rand_of(&q->seed, nr_keys),
 		.order = q->now,
@@ -158,8 +157,7 @@ static void run_case(const struct case_of *c, uint64_t seed)
 		} else
 			take_some(&q, c);
 		assert_int_equal(q.ring.nr, q.plain->nr);
-		assert_int_equal(
-			graph_replay_ring_units(&q.ring, key), plain_units(q.plain, key));
+		assert_int_equal(graph_replay_ring_units(&q.ring, key), plain_units(q.plain, key));
 	}
 	graph_replay_ring_fini(&q.ring);
 	base_free(q.plain);
@@ -193,8 +191,7 @@ static void test_has_an_index(void **state)
 		struct replay_ring ring = {0};
 		struct replay_item got;
 		struct base_err err;
-		graph_replay_ring_take(
-			&ring, &(struct replay_take){.keyed = keyed, .n = 1}, &got);
+		graph_replay_ring_take(&ring, &(struct replay_take){.keyed = keyed, .n = 1}, &got);
 		for (uint64_t i = 0; i < 1000; i++) {
 			assert_int_equal(
 				graph_replay_ring_push(m, &ring,

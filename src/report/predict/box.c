@@ -117,9 +117,10 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 		return true;
 	}
 	if (box->from_outside == MODEL_MAY_BE_ENDED) {
-		base_str_add(s, "a signal that no recorded program sent came just before the end: if it "
-				"ended the run, faster code gets further until then and does not "
-				"shorten it");
+		base_str_add(s,
+			"a signal that no recorded program sent came just before the end: if it "
+			"ended the run, faster code gets further until then and does not "
+			"shorten it");
 		return true;
 	}
 	if (box->from_outside) {
