@@ -108,6 +108,7 @@ static enum base_status keys_add_slot(
 	struct replay_memory m, struct replay_ring *ring, uint32_t *ret)
 {
 	struct replay_keys *k = ring->keys;
+	BASE_ASSERT(k);
 	*ret = k->free_slot;
 	if (*ret != REPLAY_NONE) {
 		k->free_slot = k->link[*ret].next;
@@ -129,6 +130,7 @@ static enum base_status keys_put(
 	struct replay_keys *k = ring->keys;
 	uint32_t slot, row;
 	enum base_status s = BASE_OK;
+	BASE_ASSERT(k);
 	if (!keys_find(k, item->key, &row))
 		s = keys_add_row(m, k, item->key, &row);
 	if (s == BASE_OK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * asked poll|pipe|sleep ROUNDS|self - works and waits in rounds of 20 ms until SIGTERM comes, then
- * ROUNDS more and ends well. It says its process id first. self: a thread of its own sends the
- * signal, after half a second.
+ * ROUNDS more and ends well. It says its process id first. self: a thread of its own sends it
+ * SIGUSR1, after half a second, which asks for the same.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void take(int signal)
 static void *ask(void *unused)
 {
 	nanosleep(&(struct timespec){.tv_nsec = SELF_NS}, NULL);
-	pthread_kill(first, SIGTERM);
+	pthread_kill(first, SIGUSR1);
 	return unused;
 }
 
@@ -48,7 +48,8 @@ int main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = take};
 	int ends[2];
 	pthread_t thread;
-	if (argc != 3 || sigaction(SIGTERM, &action, NULL) || pipe(ends))
+	if (argc != 3 || sigaction(SIGTERM, &action, NULL) || sigaction(SIGUSR1, &action, NULL) ||
+		pipe(ends))
 		return 2;
 	if (strcmp(argv[1], "pipe") == 0)
 		pipe_end = ends[0];
