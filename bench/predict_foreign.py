@@ -129,7 +129,7 @@ def run(bench, longpole, scratch, quick, only, runs):
         return
     places = make_data(scratch, quick)
     trace = os.path.join(scratch, "foreign.lpt")
-    errors, within = [], []  # of what could be measured
+    outcomes = []  # (error, of each recording whether its interval has the outcome, why it could not be measured)
     bench.say("%-28s %-22s %7s %9s %17s %9s %7s" % ("program, change", "states", "cost", "predicted", "interval", "measured", "error"))
     for change in changes:
         missing = [word for word in (change.name.split(",")[0].split()[0],) if not shutil.which(word)]
@@ -147,13 +147,20 @@ def run(bench, longpole, scratch, quick, only, runs):
         why = disturbed(others)
         measured, (predicted, low, high, method) = seconds[0] / seconds[1], found[len(found) // 2]
         error = (predicted / measured - 1) * 100
-        if not why:
-            errors.append(abs(error))
-            within += [low <= measured <= high for _predicted, low, high, _method in found]
+        outcomes.append((abs(error), [low <= measured <= high for _predicted, low, high, _method in found], why))
         bench.say("%-28s %-22s %6.2fx %8.3fx %8.3f-%7.3fx %8.3fx %+6.1f%%%s" %
                   (change.name, ", ".join(change.states), factors[0], predicted, low, high, measured, error, " disturbed" * bool(why)))
         bench.row(change.name + ": error", abs(error), "%", 10, "max", runs=runs, unmeasurable=why,
                   why="predicted %.3f by %s, measured %.3f" % (predicted, method, measured))
-    if errors:
-        bench.row("foreign: median error", statistics.median(errors), "%", 5, "max", runs=runs, why="worst %.1f %%" % max(errors))
-        bench.row("foreign: within the predicted interval", sum(within) / len(within), "share", 0.9, "min", runs=len(within))
+    if outcomes:
+        say_summary(bench, outcomes, runs)
+
+
+def say_summary(bench, outcomes, runs):
+    """Over what could be measured; where nothing could, over all, and neither met nor missed."""
+    measurable = [outcome for outcome in outcomes if not outcome[2]]
+    why = None if measurable else "not measurable: others used the machine in every program's runs"
+    errors, within, _why = zip(*(measurable or outcomes))
+    inside = [one for of in within for one in of]
+    bench.row("foreign: median error", statistics.median(errors), "%", 5, "max", runs=runs, unmeasurable=why, why="worst %.1f %%" % max(errors))
+    bench.row("foreign: within the predicted interval", sum(inside) / len(inside), "share", 0.9, "min", runs=len(inside), unmeasurable=why)
