@@ -21,6 +21,7 @@ import time
 
 SOURCE = os.environ.get("LONGPOLE_SOURCE") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOREIGN_SHARE_MAX = 0.04
+DISTURBED_SHARE_MIN = 2 * FOREIGN_SHARE_MAX
 ATTEMPTS_MAX = 4
 QUIET_WAIT_S = 5.0
 QUIET_BUDGET_S = [120.0]  # of one bench, for waiting and repeating; then it takes what it gets
@@ -127,6 +128,13 @@ def run_once(command, env=None, cwd=None, timeout=300, keeps_output=True):
     used = sum(now[:4]) - sum(own[:4])
     foreign = max(0.0, busy_seconds() - busy - used) / (seconds * (os.cpu_count() or 1))
     return Run(seconds, foreign, result.stdout, result.returncode, result.stderr, children_seconds() - children)
+
+
+def disturbed(others):
+    """Why that was measured of no program alone: others' share of the machine, in the middle one of the runs that count; None: it was."""
+    if others <= DISTURBED_SHARE_MIN:
+        return None
+    return "not measurable: others (the machine's host, too) had %.0f %% of it" % (others * 100)
 
 
 def await_quiet():

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import statistics
 
-from benchlib import run_once, run_quiet
+from benchlib import disturbed, run_once, run_quiet
 
 # The commands with IN for the data, NUMBERS for a file of numbers, PARTS for a directory of small files; the same on one thread, for the
 # ratio; the states that the option is about.
@@ -113,12 +113,13 @@ def predictions(change, longpole, trace, before, factors, runs):
 
 
 def measure(commands, runs, bench):
-    """The middle elapsed seconds of each, in turn."""
-    seconds = [[] for _ in commands]
+    """(the middle elapsed seconds of each, in turn; others' share of the machine meanwhile, of the one that had to share more)"""
+    of = [[] for _ in commands]
     for _ in range(runs):
-        for of, command in zip(seconds, commands):
-            of.append(bench.seen(run_quiet(command, keeps_output=False)).seconds)
-    return [statistics.median(of) for of in seconds]
+        for runs_of, command in zip(of, commands):
+            runs_of.append(bench.seen(run_quiet(command, keeps_output=False)))
+    shares = [statistics.median(run.foreign_share for run in runs_of) for runs_of in of]
+    return [statistics.median(run.seconds for run in runs_of) for runs_of in of], max(shares)
 
 
 def run(bench, longpole, scratch, quick, only, runs):
@@ -128,7 +129,7 @@ def run(bench, longpole, scratch, quick, only, runs):
         return
     places = make_data(scratch, quick)
     trace = os.path.join(scratch, "foreign.lpt")
-    errors, within = [], []
+    outcomes = []  # (error, of each recording whether its interval has the outcome, why it could not be measured)
     bench.say("%-28s %-22s %7s %9s %17s %9s %7s" % ("program, change", "states", "cost", "predicted", "interval", "measured", "error"))
     for change in changes:
         missing = [word for word in (change.name.split(",")[0].split()[0],) if not shutil.which(word)]
@@ -142,15 +143,24 @@ def run(bench, longpole, scratch, quick, only, runs):
             bench.note("%s: %s" % (change.name, why))
             bench.row(change.name + ": error", None, "%", 10, "max", why=why)
             continue
-        seconds = measure((before, after), runs, bench)
+        seconds, others = measure((before, after), runs, bench)
+        why = disturbed(others)
         measured, (predicted, low, high, method) = seconds[0] / seconds[1], found[len(found) // 2]
         error = (predicted / measured - 1) * 100
-        errors.append(abs(error))
-        within += [low <= measured <= high for _predicted, low, high, _method in found]
-        bench.say("%-28s %-22s %6.2fx %8.3fx %8.3f-%7.3fx %8.3fx %+6.1f%%" %
-                  (change.name, ", ".join(change.states), factors[0], predicted, low, high, measured, error))
-        bench.row(change.name + ": error", abs(error), "%", 10, "max", runs=runs,
+        outcomes.append((abs(error), [low <= measured <= high for _predicted, low, high, _method in found], why))
+        bench.say("%-28s %-22s %6.2fx %8.3fx %8.3f-%7.3fx %8.3fx %+6.1f%%%s" %
+                  (change.name, ", ".join(change.states), factors[0], predicted, low, high, measured, error, " disturbed" * bool(why)))
+        bench.row(change.name + ": error", abs(error), "%", 10, "max", runs=runs, unmeasurable=why,
                   why="predicted %.3f by %s, measured %.3f" % (predicted, method, measured))
-    if errors:
-        bench.row("foreign: median error", statistics.median(errors), "%", 5, "max", runs=runs, why="worst %.1f %%" % max(errors))
-        bench.row("foreign: within the predicted interval", sum(within) / len(within), "share", 0.9, "min", runs=len(within))
+    if outcomes:
+        say_summary(bench, outcomes, runs)
+
+
+def say_summary(bench, outcomes, runs):
+    """Over what could be measured; where nothing could, over all, and neither met nor missed."""
+    measurable = [outcome for outcome in outcomes if not outcome[2]]
+    why = None if measurable else "not measurable: others used the machine in every program's runs"
+    errors, within, _why = zip(*(measurable or outcomes))
+    inside = [one for of in within for one in of]
+    bench.row("foreign: median error", statistics.median(errors), "%", 5, "max", runs=runs, unmeasurable=why, why="worst %.1f %%" % max(errors))
+    bench.row("foreign: within the predicted interval", sum(inside) / len(inside), "share", 0.9, "min", runs=len(inside), unmeasurable=why)

@@ -7,6 +7,14 @@ static struct replay_item *item_at(const struct replay_ring *ring, size_t i)
 	return &ring->item[(ring->head + i) & (ring->capacity - 1)];
 }
 
+enum base_status graph_replay_items_limit(struct replay_memory m, struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_LIMIT,
+		"replay needs more than %zu MiB for units in queues: analyse a window of the trace "
+		"or raise the memory limit",
+		m.max_bytes >> 20);
+}
+
 static enum base_status replay_items_grow(
 	struct replay_memory m, struct replay_ring *ring, struct base_err *err)
 {
@@ -15,10 +23,7 @@ static enum base_status replay_items_grow(
 	struct replay_item *p;
 
 	if ((capacity - old) * size > m.max_bytes - *m.used_bytes)
-		return base_fail(err, BASE_ERR_LIMIT,
-			"replay needs more than %zu MiB for units in queues: analyse a window of "
-			"the trace or raise the memory limit",
-			m.max_bytes >> 20);
+		return graph_replay_items_limit(m, err);
 	p = base_realloc(ring->item, old * size, capacity * size);
 	if (!p)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for units in queues");
@@ -33,6 +38,8 @@ static enum base_status replay_items_grow(
 enum base_status graph_replay_ring_push(struct replay_memory m, struct replay_ring *ring,
 	struct replay_item item, struct base_err *err)
 {
+	if (BASE_UNLIKELY(graph_replay_keys_wanted(ring)))
+		return graph_replay_keys_push(m, ring, &item, err);
 	if (ring->nr == ring->capacity) {
 		enum base_status s = replay_items_grow(m, ring, err);
 
@@ -83,24 +90,30 @@ static size_t replay_items_next_item(
 	return best;
 }
 
+void graph_replay_item_counts(struct replay_item *latest, const struct replay_item *it)
+{
+	if (it->time_ns != REPLAY_NOBODY &&
+		(latest->time_ns == REPLAY_NOBODY || it->time_ns >= latest->time_ns))
+		*latest = *it;
+}
+
 uint64_t graph_replay_ring_take(
 	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest)
 {
 	uint64_t left = take->n;
-	bool any = false;
 	size_t seen = 0, i;
 
 	*latest = (struct replay_item){.time_ns = REPLAY_NOBODY};
+	ring->by_key |= take->keyed || take->discipline == GRAPH_PRIORITY;
+	if (BASE_UNLIKELY(ring->keys))
+		return graph_replay_keys_take(ring, take, latest);
 	while (left && seen < ring->nr &&
 		(i = replay_items_next_item(ring, take, seen)) < ring->nr) {
 		struct replay_item *it = item_at(ring, i);
 		uint64_t k = left < it->nr_units ? left : it->nr_units;
 
 		left -= k;
-		if (it->time_ns != REPLAY_NOBODY && (!any || it->time_ns >= latest->time_ns)) {
-			*latest = *it;
-			any = true;
-		}
+		graph_replay_item_counts(latest, it);
 		if (take->keep) {
 			if (take->discipline == GRAPH_PRIORITY && !take->keyed)
 				break;
@@ -117,6 +130,10 @@ uint64_t graph_replay_ring_take(
 
 void graph_replay_ring_take_back(struct replay_ring *ring, uint64_t n)
 {
+	if (BASE_UNLIKELY(ring->keys)) {
+		graph_replay_keys_take_back(ring, n);
+		return;
+	}
 	while (n && ring->nr) {
 		struct replay_item *it = item_at(ring, ring->nr - 1);
 		uint64_t k = n < it->nr_units ? n : it->nr_units;
@@ -128,8 +145,20 @@ void graph_replay_ring_take_back(struct replay_ring *ring, uint64_t n)
 	}
 }
 
+uint64_t graph_replay_ring_units(const struct replay_ring *ring, uint64_t key)
+{
+	uint64_t n = 0;
+
+	if (BASE_UNLIKELY(ring->keys))
+		return graph_replay_keys_units(ring, key);
+	for (size_t i = 0; i < ring->nr; i++)
+		n += item_at(ring, i)->key == key ? item_at(ring, i)->nr_units : 0;
+	return n;
+}
+
 void graph_replay_ring_fini(struct replay_ring *ring)
 {
+	graph_replay_keys_fini(ring);
 	base_free(ring->item);
 	*ring = (struct replay_ring){0};
 }

@@ -86,9 +86,13 @@ struct replay_item {
 	uint32_t by;      /* the actor of the log that did */
 	uint64_t tick_ns; /* ... awake since then, when a time limit ended its sleep; else 0 */
 };
+struct replay_keys;
 struct replay_ring {
 	struct replay_item *item;
-	size_t head, nr, capacity; /* capacity: a power of two, or 0 */
+	size_t head, nr, capacity; /* capacity: a power of two, or 0; with an index of any size */
+	bool by_key;               /* somebody takes by key, or by priority */
+	struct replay_keys
+		*keys; /* an index (replay_keys.c), with which items lie anywhere; NULL */
 };
 
 /* ---- latencies ------------------------------------------------------------------------------- */
@@ -553,7 +557,21 @@ struct replay_take {
 uint64_t graph_replay_ring_take(
 	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest);
 void graph_replay_ring_take_back(struct replay_ring *ring, uint64_t n);
+uint64_t graph_replay_ring_units(const struct replay_ring *ring, uint64_t key); /* with that key */
 void graph_replay_ring_fini(struct replay_ring *ring);
+/* The latest of those that somebody put: the later item of two of one time. */
+void graph_replay_item_counts(struct replay_item *latest, const struct replay_item *it);
+enum base_status graph_replay_items_limit(struct replay_memory m, struct base_err *err);
+
+/* replay_keys.c: the same for a ring with an index, which the first push makes that is `wanted`. */
+bool graph_replay_keys_wanted(const struct replay_ring *ring);
+enum base_status graph_replay_keys_push(struct replay_memory m, struct replay_ring *ring,
+	const struct replay_item *item, struct base_err *err);
+uint64_t graph_replay_keys_take(
+	struct replay_ring *ring, const struct replay_take *take, struct replay_item *latest);
+void graph_replay_keys_take_back(struct replay_ring *ring, uint64_t n);
+uint64_t graph_replay_keys_units(const struct replay_ring *ring, uint64_t key);
+void graph_replay_keys_fini(struct replay_ring *ring);
 
 /* replay_latency.c */
 void graph_replay_sample(struct replay_samples *s, uint64_t value);

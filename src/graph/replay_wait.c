@@ -8,18 +8,6 @@
 
 /* ---- what a step needs ----------------------------------------------------------------------- */
 
-static uint64_t units_with_key(const struct replay_ring *ring, uint64_t key)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < ring->nr; i++) {
-		const struct replay_item *it = &ring->item[(ring->head + i) & (ring->capacity - 1)];
-
-		n += it->key == key ? it->nr_units : 0;
-	}
-	return n;
-}
-
 /* A queue that begins with tokens, and is no GRAPH_POOL: they are taken without asking a kernel. */
 static bool replay_wait_is_lock(const struct sim *s, uint32_t queue)
 {
@@ -95,7 +83,7 @@ static bool has_units(const struct sim *s, const struct replay_step *step, uint3
 	if (step->bits & REPLAY_COUNTED)
 		return q->nr_puts >= w->ordinal;
 	if (BASE_UNLIKELY(flags & GRAPH_KEYED))
-		return units_with_key(&q->keyed, replay_wait_key_of(s, step)) >=
+		return graph_replay_ring_units(&q->keyed, replay_wait_key_of(s, step)) >=
 			       need + reserved(s, step, actor) &&
 		       (replay_class(replay_step(s->r, s->actor[actor].cursor)) == REPLAY_RUN ||
 			       !is_looked_for(s, step, actor));
@@ -435,7 +423,7 @@ static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 		uint64_t n = replay_wait_wanted(s, step, &space);
 
 		if (BASE_UNLIKELY(takes_key(step)) &&
-			units_with_key(&q->keyed, replay_wait_key_of(s, step)) <
+			graph_replay_ring_units(&q->keyed, replay_wait_key_of(s, step)) <
 				promised_key(s, step) + replay_need(s->r, step))
 			return true;
 		if (!n || !q->promised[space])

@@ -143,6 +143,22 @@ void model_cut_short(struct model *m, struct thread *t, const struct trace_recor
 	m->run.cut_ns = r->time_ns;
 }
 
+void model_broken_off(struct model *m, const struct thread *t, uint64_t time_ns)
+{
+	uint64_t killer, sent_ns;
+	bool known = last_signal(m, t, &killer, &sent_ns) && sent_ns >= t->entered_ns;
+	bool own = t->signal.sent_ns && t->signal.sent_ns >= t->entered_ns;
+	if (!known && !own && !m->is_system && model_pid_of(m, t) == m->run.root_pid &&
+		!m->run.broken_off_ns)
+		m->run.broken_off_ns = time_ns;
+}
+
+/* (A timer's signals are told by themselves.) */
+uint64_t model_first_broken_off(const struct model *m)
+{
+	return m->timing.nr_box_timers ? 0 : m->run.broken_off_ns;
+}
+
 void model_cancelled(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	bool sleeps = t->mode == MODE_WAITING || t->mode == MODE_BLOCKED ||

@@ -332,8 +332,11 @@ bool model_box(struct model *m, uint64_t end_ns, struct model_box *ret);
  * where the program took the one that came through the recorder and ended by itself, so that the run
  * was as long as they wanted it to be; MODEL_RECORDING_ENDED: the recording ended while the program
  * ran on (record -p PID --for=TIME); 0: neither. */
-enum { MODEL_RECORDING_ENDED = -1 };
+enum { MODEL_RECORDING_ENDED = -1, MODEL_MAY_BE_ENDED = -2 };
 int model_ended_from_outside(const struct model *m);
+/* When a signal that nobody recorded sent broke off a wait of the program for the first time: a
+ * program that ends soon after may do so because of it (MODEL_MAY_BE_ENDED); 0: none did. */
+uint64_t model_first_broken_off(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 /* A semaphore that held one unit at most, in the whole run, which each taker gave back: a lock in all

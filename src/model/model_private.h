@@ -396,8 +396,9 @@ struct model_whole {
 	bool is_merged, wait_all;
 	/* Whoever was at work in the process that was cut short last (cut_short.c). */
 	uint32_t cut_actor;
-	uint64_t cut_ns; /* 0: none was */
-	int cut_signal;  /* from outside, which ended the program that was started; 0: none did */
+	uint64_t cut_ns;        /* 0: none was */
+	uint64_t broken_off_ns; /* model_first_broken_off(), whatever timers there are */
+	int cut_signal; /* from outside, which ended the program that was started; 0: none did */
 };
 
 struct model {
@@ -538,6 +539,8 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 /* Before the end of a process is told: has a signal ended it, in a sleep or a wait (cut_short.c)? */
 void model_cut_short(struct model *m, struct thread *t, const struct trace_record *r);
+/* A signal ended its wait; of nobody, unless a recorded thread sent it. */
+void model_broken_off(struct model *m, const struct thread *t, uint64_t time_ns);
 /* The same of a thread: cancelled in a sleep or a wait, or by a signal whose handler ended it. */
 void model_cancelled(struct model *m, struct thread *t, uint64_t time_ns);
 /* In `killers`: of a signal to a group. No process has that number. */

@@ -235,6 +235,8 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 	if (!t->nr_held && !t->nr_units_held && !t->turn.task)
 		model_nap_ends(m, t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
+	if (t->naps.broken)
+		model_broken_off(m, t, time_ns);
 	if (c && was.due_ns > t->entered_ns && was.due_ns < time_ns)
 		model_tell_late(m, t, (int64_t)(time_ns - was.due_ns));
 	if (!c) {

@@ -450,6 +450,8 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
 	uint32_t own = model_token_queue(m, TOKEN_signal, t->stream, 0, false);
 	uint64_t whom = is_told_with_all(m, t) ? EVERY_PROCESS : model_pid_of(m, t);
 	uint32_t queue = model_token_queue(m, TOKEN_child, whom, 0, false);
+	if (queue == NONE)
+		model_broken_off(m, t, time_ns);
 	if (own != NONE && graph_queue_units(m->graph, own))
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, own, 1, model_current_state(t),
 			GRAPH_LAST | otherwise);

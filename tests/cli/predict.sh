@@ -167,6 +167,38 @@ test_predict_ended_as_asked() {
 	is_json out '.result.box == null'
 }
 
+# Records `asked`, and sends it SIGTERM after a while, past the recorder.
+record_asked() {
+	local trace=$1 how=$2 what=$3 recorder tries=100
+	longpole record -q -o "$trace" -- "$LONGPOLE_BUILD/tests/target/asked" "$how" "$what" >pid &
+	recorder=$!
+	while [ ! -s pid ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
+	sleep 1
+	[ "$what" = self ] || kill -TERM "$(cat pid)"
+	wait "$recorder" || fail "$how $what: the program ended well, the recorder did not"
+	rm pid
+}
+
+# How a program takes a signal that came straight to it no record says: the interval has both.
+test_predict_may_be_ended() {
+	local how
+	for how in poll pipe sleep; do
+		record_asked may.lpt $how 0
+		expect 0 longpole whatif --json may.lpt scale 'sleeping=-50%'
+		is_json out '.result.box.from_outside == -2 and (.result.scenarios[0].best |
+			.predicted_speedup > 1.3 and .predicted_speedup_low < 1 and .throughput == null)'
+		expect 0 longpole report may.lpt
+		grep -q 'a signal that no recorded program sent came just before the end' out ||
+			fail "$how: that a signal may have ended the run is not said"
+	done
+	# (who goes on for long does not end because of it; nor is a recorded sender somebody outside)
+	for how in 40 self; do
+		record_asked not.lpt poll $how
+		expect 0 longpole whatif --json not.lpt scale 'sleeping=-50%'
+		is_json out '.result.box == null'
+	done
+}
+
 test_predict_recorded_for_a_time() {
 	bash -c 'while :; do sleep 0.05; done' &
 	local program=$!

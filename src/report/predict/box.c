@@ -12,6 +12,20 @@
 
 #define FOLLOWS_WITHIN 0.05 /* of the time that the timer had been set: the last round, the end */
 
+/* A signal that came straight to the program may have ended it: how it took that no record says. */
+static void box_may_be_ended(
+	struct report_box *ret, const struct model *m, const struct graph_lane_result *lane)
+{
+	uint64_t at_ns = model_first_broken_off(m);
+	double after_ns = at_ns < lane->end_ns ? (double)(lane->end_ns - at_ns) : 0;
+	if (at_ns && at_ns <= lane->end_ns && after_ns <= FOLLOWS_WITHIN * lane->length_ns)
+		*ret = (struct report_box){.fixed_ns = lane->length_ns,
+			.after_ns = after_ns,
+			.nr = 1,
+			.where = "",
+			.from_outside = MODEL_MAY_BE_ENDED};
+}
+
 void report_find_box(struct report_box *ret, struct model *m, const struct graph_lane_result *lane)
 {
 	struct model_box box;
@@ -23,6 +37,8 @@ void report_find_box(struct report_box *ret, struct model *m, const struct graph
 			.nr = 1,
 			.where = "",
 			.from_outside = signal};
+	if (!signal && lane->length_ns > 0)
+		box_may_be_ended(ret, m, lane);
 	if (signal || lane->length_ns <= 0 || !model_box(m, lane->end_ns, &box) ||
 		(double)box.set_ns < REPORT_POLLS_FROM * lane->length_ns)
 		return;
@@ -98,6 +114,13 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 	if (box->from_outside == MODEL_RECORDING_ENDED) {
 		base_str_add(s, "the recording ended while the program ran on: faster code gets "
 				"further until then and does not shorten it");
+		return true;
+	}
+	if (box->from_outside == MODEL_MAY_BE_ENDED) {
+		base_str_add(s,
+			"a signal that no recorded program sent came just before the end: if it "
+			"ended the run, faster code gets further until then and does not "
+			"shorten it");
 		return true;
 	}
 	if (box->from_outside) {
