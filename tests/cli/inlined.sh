@@ -94,3 +94,33 @@ PROGRAM
 	# of the ten samples and more all but a few at the start are in what was made
 	(($(grep -c 'site=[0-9]*(copy\|site=[0-9]*(pad' out) * 2 < $(wc -l <out))) || fail "it is the file's: $(tail -n 1 out)"
 }
+
+# A program without a build id that is replaced while it runs: its code has no names rather than those of the other one, now and later.
+test_names_of_a_replaced_program() {
+	local first=NAME_OF_WHO_RUNS second=OTHERS how
+	for how in $first $second; do
+		cat >"$how.c" <<-END
+			#include <stdio.h>
+			static volatile long sink;
+			__attribute__((noinline)) static void $how(long n) { while (n--) sink += n; }
+			int main(void) { $how(20000000); rename("new", "prog"); $how(200000000); return 0; }
+		END
+		gcc -g -O1 -Wl,--build-id=none "$how.c" -o "$how" || fail "$how.c does not build"
+	done
+	for how in same other; do
+		cp $first prog && rm -f new
+		if [[ $how == other ]]; then cp $second new; fi
+		expect 0 longpole record -q -o t.lpt ./prog
+		expect 0 longpole report --full t.lpt
+		[[ $how == other ]] || has out $first
+		! grep -q $second out || fail 'names of a program that did not run'
+	done
+	# Replaced after the recording: its instructions are not shown for those that ran.
+	cp $first prog && rm -f new
+	expect 0 longpole record -q -o t.lpt ./prog
+	cp $second prog
+	expect 0 longpole report --full t.lpt
+	has out $first
+	expect 4 longpole annotate --asm $first t.lpt
+	has err 'another build'
+}
