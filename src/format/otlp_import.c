@@ -55,8 +55,9 @@ struct place { /* a span when sorted */
 struct otlp {
 	struct base_strtab *texts;
 	struct base_map traces; /* text -> number */
-	struct base_map by_id;    /* -> who calls by that id */
-	struct base_map outer_of; /* id -> the other end of a call, of whose spans by_id has the inner */
+	struct base_map by_id;  /* -> who calls by that id */
+	struct base_map
+		outer_of; /* id -> the other end of a call, of whose spans by_id has the inner */
 	struct span *span;
 	size_t nr, capacity;
 	struct place *order;
@@ -255,7 +256,7 @@ static const char *member_text(const json_t *object, const char *key, const char
 	return text ? text : "";
 }
 
-static bool is_of_kind(const json_t *span, unsigned kind, const char *name)
+static bool otlp_import_is_of_kind(const json_t *span, unsigned kind, const char *name)
 {
 	const json_t *said = json_object_get(span, "kind");
 	uint64_t number = 0;
@@ -287,8 +288,8 @@ static void read_otlp_spans(struct otlp *o, const char *service, const json_t *s
 			.trace = otlp_import_member(s, "traceId", "trace_id"),
 			.id = otlp_import_member(s, "spanId", "span_id"),
 			.parent = otlp_import_member(s, "parentSpanId", "parent_span_id"),
-			.is_server = is_of_kind(s, SPAN_SERVER, "SPAN_KIND_SERVER"),
-			.is_left = is_of_kind(s, SPAN_CONSUMER, "SPAN_KIND_CONSUMER")};
+			.is_server = otlp_import_is_of_kind(s, SPAN_SERVER, "SPAN_KIND_SERVER"),
+			.is_left = otlp_import_is_of_kind(s, SPAN_CONSUMER, "SPAN_KIND_CONSUMER")};
 		if (otlp_import_number_of(
 			    otlp_import_member(s, "startTimeUnixNano", "start_time_unix_nano"),
 			    &said.begin_ns) &&
@@ -374,8 +375,7 @@ static void read_jaeger(struct otlp *o, const json_t *data)
 				o->nr_damaged++;
 				continue;
 			}
-			struct said said = {
-				.service = otlp_import_text_in(process, "serviceName"),
+			struct said said = {.service = otlp_import_text_in(process, "serviceName"),
 				.name = otlp_import_text_in(s, "operationName"),
 				.trace = json_object_get(s, "traceID"),
 				.id = json_object_get(s, "spanID"),

@@ -164,9 +164,8 @@ uint32_t record_sink_sum(struct record_sink *s, uint32_t path, uint64_t time_ns)
 				 (uint64_t)st.st_ctim.tv_nsec;
 	if (base_map_get(&s->sums, path, version, &known))
 		return (uint32_t)known;
-	uint32_t sum = symbol_build_of_file(name, text)
-			       ? record_sink_text(s, text, strlen(text))
-			       : 0;
+	uint32_t sum =
+		symbol_build_of_file(name, text) ? record_sink_text(s, text, strlen(text)) : 0;
 	defs_remember(s, &s->sums, path, version, sum);
 	return sum;
 }

@@ -32,11 +32,11 @@ struct record_sink {
 	uint32_t nr_processes, nr_streams, nr_modules, nr_sites, nr_stacks, nr_objects, nr_actors,
 		nr_states, nr_pairs, nr_inlined; /* highest id given out */
 	struct base_map modules;                 /* (path, build id) -> id */
-	const struct os_clock *clock; /* may be NULL: times of files say nothing */
-	struct base_map sums; /* (path, which file and when changed) -> what a file without a build
+	const struct os_clock *clock;            /* may be NULL: times of files say nothing */
+	struct base_map sums;  /* (path, which file and when changed) -> what a file without a build
 				 id is known by */
-	struct base_map sites;                   /* (module, offset) -> id */
-	struct base_map stacks;                  /* (parent, site) -> id */
+	struct base_map sites; /* (module, offset) -> id */
+	struct base_map stacks; /* (parent, site) -> id */
 	struct record_site {
 		uint32_t module;
 		bool exact;  /* an instruction's own address; else a return address, behind the call

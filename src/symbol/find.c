@@ -122,8 +122,8 @@ static int try_open(char **ret_name, const struct wanted *w, const char *fmt, ..
 
 /* The file that dwz moved common parts of a debug file into: by its build id, where the link says
  * or where all are installed. libdw asks for it when the debug file is open, without a sum. */
-static int find_common(Dwfl_Module *module, void **user, const char *file, const char *link,
-	char **ret_name)
+static int find_common(
+	Dwfl_Module *module, void **user, const char *file, const char *link, char **ret_name)
 {
 	struct wanted w = {.crc = 0};
 	Dwarf_Addr bias;

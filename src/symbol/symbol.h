@@ -130,7 +130,7 @@ bool symbol_elf_extent(
 
 /* What tells a file's build from others: its build id; of an ELF file without one "crc32:", the sum
  * of its bytes and their number. False, and "": no ELF file that can be read. */
-#define SYMBOL_SUM_PREFIX "crc32:"
+#define SYMBOL_SUM_PREFIX  "crc32:"
 #define SYMBOL_SUM_CHANGED SYMBOL_SUM_PREFIX "changed" /* the file was changed: no file's */
 bool symbol_build_of_file(const char *path, char ret[SYMBOL_BUILD_ID_TEXT]);
 

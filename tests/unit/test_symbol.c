@@ -489,8 +489,7 @@ static void test_builds_without_an_id(void **state)
 		assert_int_equal(system(command), 0);
 		struct symbol_file *f = symbol_open_with(path, id, NULL, &why);
 		assert_int_equal(f != NULL, cases[i].is_same);
-		assert_int_equal(
-			why, cases[i].is_same ? SYMBOL_WHY_none : SYMBOL_WHY_other_build);
+		assert_int_equal(why, cases[i].is_same ? SYMBOL_WHY_none : SYMBOL_WHY_other_build);
 		symbol_close(f);
 		snprintf(command, sizeof command, "rm -rf %s", dir);
 		assert_int_equal(system(command), 0);
@@ -516,7 +515,8 @@ static void test_common_debug_file(void **state)
 		assert_non_null(mkdtemp(dir));
 		snprintf(command, sizeof command,
 			"cd %s && printf 'struct rather_long_name { int a, b, c, d; };\n"
-			"int common_to_both(struct rather_long_name *x)\n{\n return x->a + x->b;\n}\n"
+			"int common_to_both(struct rather_long_name *x)\n{\n return x->a + "
+			"x->b;\n}\n"
 			"int main(void)\n{ struct rather_long_name x = {0}; return "
 			"common_to_both(&x);\n}\n' >a.c && "
 			"gcc -g -O0 -rdynamic -o a a.c && cp a b && "
@@ -529,7 +529,8 @@ static void test_common_debug_file(void **state)
 			setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1/", 1);
 		alarm(120);
 		struct symbol_file *f = symbol_open_with(path, "",
-			&(struct symbol_options){.size = sizeof(struct symbol_options), .fetch = true},
+			&(struct symbol_options){
+				.size = sizeof(struct symbol_options), .fetch = true},
 			NULL);
 		assert_true(symbol_code(f, start + 8, &found));
 		assert_string_equal(found.function, name);
