@@ -6,7 +6,11 @@
  * A span is a state machine while it lasts. Its parent starts it (a unit of "call NAME"), and waits
  * for it: of children that overlap, for the one that ends last, from when the last of them was
  * started (what CRISP and Jaeger take as the critical path). A child that outlasts its parent was
- * not waited for. Spans of one trace are one connection.
+ * not waited for, nor one that consumes a message or only follows from its parent. Spans of one
+ * trace are one connection.
+ *
+ * A span that was sent twice counts once. Where both ends of a call have the same id (Zipkin's), the
+ * inner one is called by the outer one and calls the others (Jaeger's span id uniquifier).
  */
 #include "format/json.h"
 #include "format/machines.h"
@@ -21,6 +25,7 @@ enum {
 	LANES_MAX = 1 << 10,
 	ANCESTORS_MAX = 4096,
 	ID_BYTES_MAX = 16,
+	SPAN_SERVER = 2,
 	SPAN_CONSUMER = 5, /* of a message: nobody waits for it */
 };
 
@@ -31,9 +36,16 @@ struct span {
 	uint32_t service, name;       /* texts */
 	int64_t parent;               /* index */
 	int64_t shift_ns;             /* of its service's clock, within this trace */
-	bool shifted, is_consumer;    /* shifted: it is known by how much, which may be nothing */
+	bool shifted;                 /* it is known by how much, which may be nothing */
+	bool is_server, is_left;      /* is_left: nobody waits for it */
 	uint32_t actor;               /* machine */
 	size_t children, nr_children; /* in `order`, by begin */
+};
+struct said { /* a span as the file has it */
+	const char *service, *name;
+	const json_t *trace, *id, *parent;
+	uint64_t begin_ns, end_ns;
+	bool is_server, is_left;
 };
 struct place { /* a span when sorted */
 	uint64_t begin_ns;
@@ -43,13 +55,15 @@ struct place { /* a span when sorted */
 struct otlp {
 	struct base_strtab *texts;
 	struct base_map traces; /* text -> number */
-	struct base_map by_id;
+	struct base_map by_id;  /* -> who calls by that id */
+	struct base_map
+		outer_of; /* id -> the other end of a call, of whose spans by_id has the inner */
 	struct span *span;
 	size_t nr, capacity;
 	struct place *order;
 	size_t *by_time;
 	uint64_t origin_ns;
-	uint64_t nr_traces, nr_damaged, nr_orphans, nr_skewed, nr_shifted;
+	uint64_t nr_traces, nr_damaged, nr_orphans, nr_skewed, nr_shifted, nr_repeated;
 	bool failed;
 	struct format_machines *machines;
 };
@@ -153,13 +167,49 @@ static bool otlp_import_number_of(const json_t *v, uint64_t *ret)
 	return format_json_number(v, ret) && *ret <= INT64_MAX;
 }
 
-static void add_span(struct otlp *o, const char *service, const json_t *trace, const json_t *id,
-	const json_t *parent, const char *name, uint64_t begin_ns, uint64_t end_ns,
-	bool is_consumer)
+/* Is the later of two spans of one id the inner end of a call? */
+static bool is_inner(const struct span *later, const struct span *earlier)
+{
+	return later->is_server != earlier->is_server
+		       ? later->is_server
+		       : later->end_ns - later->begin_ns <= earlier->end_ns - earlier->begin_ns;
+}
+
+/* Is that span in the map under the new one's id, sent before? */
+static bool is_there(const struct otlp *o, const struct base_map *by_id, const struct span *s)
+{
+	uint64_t there;
+	if (!base_map_get(by_id, 0, s->id, &there))
+		return false;
+	const struct span *t = &o->span[there];
+	return t->begin_ns == s->begin_ns && t->end_ns == s->end_ns && t->name == s->name &&
+	       t->service == s->service;
+}
+
+/* Keeps the new span's id; false: it is one that is there, sent once more. */
+static bool keep_id(struct otlp *o, const struct span *s)
+{
+	uint64_t there, outer = o->nr, inner = o->nr;
+	if (!s->id)
+		return true;
+	if (is_there(o, &o->by_id, s) || is_there(o, &o->outer_of, s))
+		return false;
+	if (base_map_get(&o->by_id, 0, s->id, &there)) {
+		if (is_inner(s, &o->span[there]))
+			outer = there;
+		else
+			inner = there;
+		o->failed |= base_map_put(&o->outer_of, 0, s->id, outer) != BASE_OK;
+	}
+	o->failed |= base_map_put(&o->by_id, 0, s->id, inner) != BASE_OK;
+	return true;
+}
+
+static void add_span(struct otlp *o, const struct said *said)
 {
 	uint64_t number;
-	uint32_t trace_text = id_text(o, trace);
-	if (o->nr >= SPANS_MAX || end_ns < begin_ns || end_ns > INT64_MAX) {
+	uint32_t trace_text = id_text(o, said->trace);
+	if (o->nr >= SPANS_MAX || said->end_ns < said->begin_ns || said->end_ns > INT64_MAX) {
 		o->nr_damaged++;
 		return;
 	}
@@ -171,17 +221,20 @@ static void add_span(struct otlp *o, const char *service, const json_t *trace, c
 		o->failed = true;
 		return;
 	}
-	struct span s = {.begin_ns = begin_ns,
-		.end_ns = end_ns,
+	struct span s = {.begin_ns = said->begin_ns,
+		.end_ns = said->end_ns,
 		.trace = number,
-		.id = otlp_import_id_of(o, trace_text, id),
-		.parent_id = otlp_import_id_of(o, trace_text, parent),
-		.service = otlp_import_text_of(o, service),
-		.name = otlp_import_text_of(o, name),
+		.id = otlp_import_id_of(o, trace_text, said->id),
+		.parent_id = otlp_import_id_of(o, trace_text, said->parent),
+		.service = otlp_import_text_of(o, said->service),
+		.name = otlp_import_text_of(o, said->name),
 		.parent = NO_PARENT,
-		.is_consumer = is_consumer};
-	o->failed |= s.id && base_map_put(&o->by_id, 0, s.id, o->nr) != BASE_OK;
-	o->span[o->nr++] = s;
+		.is_server = said->is_server,
+		.is_left = said->is_left};
+	if (keep_id(o, &s))
+		o->span[o->nr++] = s;
+	else
+		o->nr_repeated++;
 }
 
 static const char *otlp_import_text_in(const json_t *object, const char *key)
@@ -203,12 +256,12 @@ static const char *member_text(const json_t *object, const char *key, const char
 	return text ? text : "";
 }
 
-static bool is_consumer(const json_t *span)
+static bool otlp_import_is_of_kind(const json_t *span, unsigned kind, const char *name)
 {
-	const json_t *kind = json_object_get(span, "kind");
+	const json_t *said = json_object_get(span, "kind");
 	uint64_t number = 0;
-	return (format_json_number(kind, &number) && number == SPAN_CONSUMER) ||
-	       !strcmp(otlp_import_text_in(span, "kind"), "SPAN_KIND_CONSUMER");
+	return (format_json_number(said, &number) && number == kind) ||
+	       !strcmp(otlp_import_text_in(span, "kind"), name);
 }
 
 static const char *service_of(const json_t *resource)
@@ -230,17 +283,20 @@ static void read_otlp_spans(struct otlp *o, const char *service, const json_t *s
 	size_t i;
 	json_array_foreach(spans, i, s)
 	{
-		uint64_t begin_ns, end_ns;
+		struct said said = {.service = service,
+			.name = otlp_import_text_in(s, "name"),
+			.trace = otlp_import_member(s, "traceId", "trace_id"),
+			.id = otlp_import_member(s, "spanId", "span_id"),
+			.parent = otlp_import_member(s, "parentSpanId", "parent_span_id"),
+			.is_server = otlp_import_is_of_kind(s, SPAN_SERVER, "SPAN_KIND_SERVER"),
+			.is_left = otlp_import_is_of_kind(s, SPAN_CONSUMER, "SPAN_KIND_CONSUMER")};
 		if (otlp_import_number_of(
 			    otlp_import_member(s, "startTimeUnixNano", "start_time_unix_nano"),
-			    &begin_ns) &&
+			    &said.begin_ns) &&
 			otlp_import_number_of(
 				otlp_import_member(s, "endTimeUnixNano", "end_time_unix_nano"),
-				&end_ns))
-			add_span(o, service, otlp_import_member(s, "traceId", "trace_id"),
-				otlp_import_member(s, "spanId", "span_id"),
-				otlp_import_member(s, "parentSpanId", "parent_span_id"),
-				otlp_import_text_in(s, "name"), begin_ns, end_ns, is_consumer(s));
+				&said.end_ns))
+			add_span(o, &said);
 		else
 			o->nr_damaged++;
 	}
@@ -263,16 +319,42 @@ static void read_otlp(struct otlp *o, const json_t *resources)
 	}
 }
 
-static const json_t *jaeger_parent(const json_t *span)
+/* The span that a span refers to so; NULL: none. */
+static const json_t *jaeger_reference(const json_t *span, const char *type)
 {
 	const json_t *references = json_object_get(span, "references"), *r;
 	size_t i;
 	json_array_foreach(references, i, r)
 	{
-		if (!strcmp(otlp_import_text_in(r, "refType"), "CHILD_OF"))
+		if (!strcmp(otlp_import_text_in(r, "refType"), type))
 			return json_object_get(r, "spanID");
 	}
-	return json_object_get(span, "parentSpanID");
+	return NULL;
+}
+
+/* Of what only follows from another one, that one (Jaeger's own rule); nobody waits for it. */
+static void read_jaeger_parent(struct said *said, const json_t *span)
+{
+	said->parent = jaeger_reference(span, "CHILD_OF");
+	if (!said->parent)
+		said->parent = json_object_get(span, "parentSpanID");
+	if (said->parent)
+		return;
+	said->parent = jaeger_reference(span, "FOLLOWS_FROM");
+	said->is_left = said->parent != NULL;
+}
+
+/* As the tag span.kind says. */
+static bool is_jaeger_server(const json_t *span)
+{
+	const json_t *tags = json_object_get(span, "tags"), *t;
+	size_t i;
+	json_array_foreach(tags, i, t)
+	{
+		if (!strcmp(otlp_import_text_in(t, "key"), "span.kind"))
+			return !strcmp(otlp_import_text_in(t, "value"), "server");
+	}
+	return false;
 }
 
 static void read_jaeger(struct otlp *o, const json_t *data)
@@ -293,10 +375,15 @@ static void read_jaeger(struct otlp *o, const json_t *data)
 				o->nr_damaged++;
 				continue;
 			}
-			add_span(o, otlp_import_text_in(process, "serviceName"),
-				json_object_get(s, "traceID"), json_object_get(s, "spanID"),
-				jaeger_parent(s), otlp_import_text_in(s, "operationName"),
-				begin_us * 1000, (begin_us + us) * 1000, false);
+			struct said said = {.service = otlp_import_text_in(process, "serviceName"),
+				.name = otlp_import_text_in(s, "operationName"),
+				.trace = json_object_get(s, "traceID"),
+				.id = json_object_get(s, "spanID"),
+				.begin_ns = begin_us * 1000,
+				.end_ns = (begin_us + us) * 1000,
+				.is_server = is_jaeger_server(s)};
+			read_jaeger_parent(&said, s);
+			add_span(o, &said);
 		}
 	}
 }
@@ -367,7 +454,12 @@ static void find_parents(struct otlp *o)
 {
 	for (size_t i = 0; i < o->nr; i++) {
 		struct span *s = &o->span[i];
-		uint64_t found;
+		uint64_t found, outer;
+		if (s->id && base_map_get(&o->by_id, 0, s->id, &found) && found == i &&
+			base_map_get(&o->outer_of, 0, s->id, &outer)) {
+			s->parent = (int64_t)outer;
+			continue;
+		}
 		if (!s->parent_id)
 			continue;
 		if (!base_map_get(&o->by_id, 0, s->parent_id, &found) || found == i) {
@@ -397,7 +489,7 @@ static int64_t skew_of(const struct span *child, const struct span *parent)
 		 parent_ns = parent->end_ns - parent->begin_ns;
 	if (ns > parent_ns)
 		return begin < parent_begin ? parent_begin - begin : 0;
-	if (begin >= parent_begin && (child->end_ns <= parent->end_ns || child->is_consumer))
+	if (begin >= parent_begin && (child->end_ns <= parent->end_ns || child->is_left))
 		return 0;
 	return parent_begin + (int64_t)((parent_ns - ns) / 2) - begin;
 }
@@ -522,7 +614,7 @@ static void otlp_import_add_children(struct otlp *o, const struct span *s, uint3
 			format_machines_add(m, start_ns, s->actor, FORMAT_MACHINE_put,
 				otlp_import_queue_of(o, "call", c), index);
 			last_start = start_ns;
-			if (c->end_ns <= s->end_ns &&
+			if (!c->is_left && c->end_ns <= s->end_ns &&
 				(last == SIZE_MAX || c->end_ns >= o->span[last].end_ns))
 				last = index;
 		}
@@ -619,6 +711,8 @@ enum base_status format_import_otlp(const struct format_source *from, struct tra
 			(unsigned long long)o.nr_traces);
 		format_note_count(notes, o.nr_damaged,
 			"%s {span has|spans have} no sensible times: left out");
+		format_note_count(notes, o.nr_repeated,
+			"%s {span is|spans are} there more than once: counted once");
 		format_note_count(
 			notes, o.nr_orphans, "%s {span has|spans have} a parent that is not there");
 		format_note_count(notes, o.nr_skewed,
@@ -637,6 +731,7 @@ enum base_status format_import_otlp(const struct format_source *from, struct tra
 	base_strtab_free(o.texts);
 	base_map_fini(&o.traces);
 	base_map_fini(&o.by_id);
+	base_map_fini(&o.outer_of);
 	format_machines_free(o.machines);
 	return s;
 }

@@ -90,6 +90,7 @@ enum base_status record_converter_init(struct record_converter *c, const struct 
 		if (words_of[kind])
 			describe_kind(&c->kind[kind], kind);
 	enum base_status status = record_sink_init(&c->sink, w, err);
+	c->sink.clock = clock;
 	record_world_init(&c->world, &c->sink);
 	c->world.introduce_maps = record_converter_introduce_maps;
 	c->world.introduce_maps_ctx = c;
@@ -264,7 +265,9 @@ static void read_module(
 		hex[2 * i + 1] = digit[id[i] & 15];
 	}
 	uint32_t path = record_sink_text(&c->sink, (const char *)(word + 8), nr_path);
-	uint32_t build_id = record_sink_text(&c->sink, hex, 2 * nr_id);
+	const uint64_t begin_ns = os_clock_ns(c->clock, word[0] >> 8);
+	uint32_t build_id = nr_id ? record_sink_text(&c->sink, hex, 2 * nr_id)
+				  : record_sink_sum(&c->sink, path, begin_ns);
 	uint32_t module = record_image_built_as(&c->world, image, word[1], build_id);
 	if (!module)
 		module = record_sink_module(&c->sink, path, build_id);
@@ -273,7 +276,7 @@ static void read_module(
 			.end = word[2],
 			.bias = word[3],
 			.module = module,
-			.begin_ns = os_clock_ns(c->clock, word[0] >> 8)});
+			.begin_ns = begin_ns});
 }
 
 static void read_descriptor(

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* defs.c - numbers and definitions of a trace (stream 0). */
 #include "record/defs.h"
+#include "symbol/symbol.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum base_status record_sink_init(
 	struct record_sink *s, struct trace_writer *w, struct base_err *err)
@@ -19,6 +21,7 @@ void record_sink_fini(struct record_sink *s)
 {
 	s->strings = base_strtab_free(s->strings);
 	base_map_fini(&s->modules);
+	base_map_fini(&s->sums);
 	base_map_fini(&s->sites);
 	base_map_fini(&s->stacks);
 	base_free(s->site);
@@ -135,6 +138,36 @@ uint32_t record_sink_stream(struct record_sink *s, uint32_t process, uint64_t ti
 	if (id)
 		record_sink_stream_again(s, id, process, tid, name);
 	return id;
+}
+
+/* A file's times are of the kernel's coarse clock, which is behind: never later than it was. */
+static bool changed_since(const struct record_sink *s, const struct stat *st, uint64_t time_ns)
+{
+	const uint64_t changed_ns =
+		(uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec;
+	return s->clock && s->clock->unix_origin_ns &&
+	       changed_ns > s->clock->unix_origin_ns + time_ns;
+}
+
+uint32_t record_sink_sum(struct record_sink *s, uint32_t path, uint64_t time_ns)
+{
+	char text[SYMBOL_BUILD_ID_TEXT] = SYMBOL_SUM_CHANGED;
+	const char *name = base_strtab_get(s->strings, path);
+	struct stat st;
+	uint64_t known;
+	if (*name != '/' || stat(name, &st))
+		return 0;
+	if (changed_since(s, &st, time_ns))
+		return record_sink_text(s, text, strlen(text));
+	const uint64_t version = (uint64_t)st.st_dev << 48 ^ st.st_ino << 20 ^
+				 (uint64_t)st.st_size ^ (uint64_t)st.st_ctim.tv_sec << 30 ^
+				 (uint64_t)st.st_ctim.tv_nsec;
+	if (base_map_get(&s->sums, path, version, &known))
+		return (uint32_t)known;
+	uint32_t sum =
+		symbol_build_of_file(name, text) ? record_sink_text(s, text, strlen(text)) : 0;
+	defs_remember(s, &s->sums, path, version, sum);
+	return sum;
 }
 
 uint32_t record_sink_module(struct record_sink *s, uint32_t path, uint32_t build_id)

@@ -11,6 +11,7 @@
 #define LONGPOLE_RECORD_DEFS_H
 
 #include "base/base.h"
+#include "os/clock.h"
 #include "record/journal.h"
 #include "trace/enums.h"
 #include "trace/trace.h"
@@ -31,8 +32,11 @@ struct record_sink {
 	uint32_t nr_processes, nr_streams, nr_modules, nr_sites, nr_stacks, nr_objects, nr_actors,
 		nr_states, nr_pairs, nr_inlined; /* highest id given out */
 	struct base_map modules;                 /* (path, build id) -> id */
-	struct base_map sites;                   /* (module, offset) -> id */
-	struct base_map stacks;                  /* (parent, site) -> id */
+	const struct os_clock *clock;            /* may be NULL: times of files say nothing */
+	struct base_map sums;  /* (path, which file and when changed) -> what a file without a build
+				 id is known by */
+	struct base_map sites; /* (module, offset) -> id */
+	struct base_map stacks; /* (parent, site) -> id */
 	struct record_site {
 		uint32_t module;
 		bool exact;  /* an instruction's own address; else a return address, behind the call
@@ -110,6 +114,10 @@ void record_sink_process_again(struct record_sink *s, uint32_t process, uint32_t
 uint32_t record_sink_stream(struct record_sink *s, uint32_t process, uint64_t tid, uint32_t name);
 void record_sink_stream_again(
 	struct record_sink *s, uint32_t stream, uint32_t process, uint64_t tid, uint32_t name);
+/* What a module is known by that has no build id and was there at `time_ns`: its file's bytes (a
+ * string's id; 0: the file cannot be read). What became of a file that was changed since nobody
+ * knows: it gets a sum that no file has. Read once for each version of the file. */
+uint32_t record_sink_sum(struct record_sink *s, uint32_t path, uint64_t time_ns);
 uint32_t record_sink_module(struct record_sink *s, uint32_t path, uint32_t build_id);
 uint32_t record_sink_site(struct record_sink *s, uint32_t module, uint64_t offset);
 /* A new one every time: of code that is in no file. */

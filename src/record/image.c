@@ -314,7 +314,8 @@ void record_image_file(struct record_world *w, struct record_image *image, const
 		return;
 	}
 	uint32_t name = record_sink_text(w->sink, path, strlen(path));
-	uint32_t id = record_sink_text(w->sink, at.build_id, strlen(at.build_id));
+	uint32_t id = *at.build_id ? record_sink_text(w->sink, at.build_id, strlen(at.build_id))
+				   : record_sink_sum(w->sink, name, w->now_ns);
 	record_image_module(w, image,
 		(struct record_range){.start = at.copy ? map_start : at.start,
 			.end = at.copy ? map_end : at.end,

@@ -366,7 +366,7 @@ bool symbol_field_add(struct base_str *out, struct symbol_statics *s, Dwfl_Modul
 {
 	Dwarf_Addr own;
 	Dwarf_Die die, type;
-	Dwarf *dwarf = dwfl_module_getdwarf(module, &own);
+	Dwarf *dwarf = symbol_dwarf(module, &own);
 	if (!dwarf)
 		return false;
 	if (!s->read)
@@ -452,7 +452,7 @@ static bool static_pointee(struct symbol_statics *s, Dwfl_Module *module, GElf_A
 {
 	Dwarf_Addr own;
 	Dwarf_Die die, type;
-	Dwarf *dwarf = dwfl_module_getdwarf(module, &own);
+	Dwarf *dwarf = symbol_dwarf(module, &own);
 	if (dwarf && !s->read)
 		find_statics(s, module, bias);
 	const struct symbol_static *at = dwarf ? static_at(s, address) : NULL;
@@ -480,7 +480,7 @@ void symbol_field_member(struct base_str *out, Dwfl_Module *module, uint64_t die
 {
 	Dwarf_Addr own;
 	Dwarf_Die type;
-	Dwarf *dwarf = dwfl_module_getdwarf(module, &own);
+	Dwarf *dwarf = symbol_dwarf(module, &own);
 	if (dwarf && dwarf_offdie(dwarf, die, &type))
 		field_add_path(out, &type, offset);
 	else if (offset)

@@ -32,16 +32,53 @@ struct wanted {
 	char build_id[SYMBOL_BUILD_ID_TEXT]; /* "": the file has none */
 	GElf_Word crc;                       /* of a .gnu_debuglink; 0: there is none */
 };
-enum { DEBUG_BYTES_MAX_LOG2 = 34, CRC_PIECE_BYTES = 1 << 16 };
+enum {
+	DEBUG_BYTES_MAX_LOG2 = 34,
+	CRC_PIECE_BYTES = 1 << 16,
+	SUM_END_BYTES = 1 << 25, /* of a larger file than two of them, both ends are summed */
+};
 
-static bool has_crc(int fd, GElf_Word crc)
+/* The sum so far and that of a file's bytes from `at` to `end`. */
+static uLong find_add_sum(int fd, uLong sum, off_t at, off_t end)
 {
 	uint8_t piece[CRC_PIECE_BYTES];
-	uLong have = crc32(0, NULL, 0);
-	off_t at = 0;
-	for (ssize_t n; (n = pread(fd, piece, sizeof piece, at)) > 0; at += n)
-		have = crc32(have, piece, (uInt)n);
-	return have == crc;
+	for (ssize_t n = 1; n > 0 && at < end; at += n) {
+		size_t wanted = end - at < (off_t)sizeof piece ? (size_t)(end - at) : sizeof piece;
+		n = pread(fd, piece, wanted, at);
+		if (n > 0)
+			sum = crc32(sum, piece, (uInt)n);
+	}
+	return sum;
+}
+
+bool symbol_sum_of(int fd, char text[SYMBOL_BUILD_ID_TEXT])
+{
+	struct stat st;
+	text[0] = 0;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	const off_t part = SUM_END_BYTES, begin = st.st_size < part ? st.st_size : part;
+	uLong sum = find_add_sum(fd, crc32(0, NULL, 0), 0, begin);
+	sum = find_add_sum(
+		fd, sum, st.st_size - begin > part ? st.st_size - part : begin, st.st_size);
+	snprintf(text, SYMBOL_BUILD_ID_TEXT, SYMBOL_SUM_PREFIX "%08lx:%llx", sum,
+		(unsigned long long)st.st_size);
+	return true;
+}
+
+bool symbol_build_of_file(const char *path, char ret[SYMBOL_BUILD_ID_TEXT])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ret[0] = 0;
+	if (fd < 0)
+		return false;
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool known = elf && elf_kind(elf) == ELF_K_ELF &&
+		     (symbol_build_id_of(elf, ret) || symbol_sum_of(fd, ret));
+	elf_end(elf);
+	close(fd);
+	return known;
 }
 
 /* By both files' build ids when they have them, else by the sum that the link gives. */
@@ -50,11 +87,13 @@ static bool find_is_wanted(int fd, const struct wanted *w)
 	char build_id[SYMBOL_BUILD_ID_TEXT] = "";
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool has_id = elf && elf_kind(elf) == ELF_K_ELF && symbol_build_id_of(elf, build_id);
+	bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
+	bool has_id = is_elf && symbol_build_id_of(elf, build_id);
 	elf_end(elf);
 	if (has_id && *w->build_id)
 		return !strcmp(build_id, w->build_id);
-	return w->crc && has_crc(fd, w->crc);
+	return is_elf && w->crc &&
+	       find_add_sum(fd, crc32(0, NULL, 0), 0, (off_t)1 << DEBUG_BYTES_MAX_LOG2) == w->crc;
 }
 
 static int try_open(char **ret_name, const struct wanted *w, const char *fmt, ...)
@@ -83,7 +122,8 @@ static int try_open(char **ret_name, const struct wanted *w, const char *fmt, ..
 
 /* The file that dwz moved common parts of a debug file into: by its build id, where the link says
  * or where all are installed. libdw asks for it when the debug file is open, without a sum. */
-static int find_common(Dwfl_Module *module, const char *file, const char *link, char **ret_name)
+static int find_common(
+	Dwfl_Module *module, void **user, const char *file, const char *link, char **ret_name)
 {
 	struct wanted w = {.crc = 0};
 	Dwarf_Addr bias;
@@ -101,7 +141,20 @@ static int find_common(Dwfl_Module *module, const char *file, const char *link, 
 		fd = try_open(ret_name, &w, "%s", link);
 	else if (fd < 0 && slash)
 		fd = try_open(ret_name, &w, "%.*s/%s", (int)(slash - file), file, link);
+	if (fd < 0)
+		*user = module; /* see symbol_dwarf() */
 	return fd;
+}
+
+/* libdw looks for a common file itself when it needs a text of it and has none, and opens whatever
+ * has the name, a FIFO too. So where none was found nothing is read. */
+Dwarf *symbol_dwarf(Dwfl_Module *module, Dwarf_Addr *ret_bias)
+{
+	void **user = NULL;
+	Dwarf *dwarf = dwfl_module_getdwarf(module, ret_bias);
+	if (dwarf)
+		dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, NULL, NULL);
+	return user && *user ? NULL : dwarf;
 }
 
 /* Debug files that are installed here. */
@@ -111,10 +164,10 @@ static int find_installed(Dwfl_Module *module, void **user, const char *name, Dw
 	const unsigned char *id;
 	GElf_Addr id_address;
 	if (link && !crc)
-		return find_common(module, file, link, ret_name);
+		return find_common(module, user, file, link, ret_name);
 	struct wanted w = {.crc = crc};
 	int nr = dwfl_module_build_id(module, &id, &id_address), fd = -1;
-	(void)user, (void)name, (void)base;
+	(void)name, (void)base;
 	hex_of(id, nr > 0 ? (size_t)nr : 0, w.build_id, sizeof w.build_id);
 	if (nr > 1)
 		fd = try_open(ret_name, &w, "/usr/lib/debug/.build-id/%.2s/%s.debug", w.build_id,
@@ -132,14 +185,41 @@ static int find_installed(Dwfl_Module *module, void **user, const char *name, Dw
 	return fd;
 }
 
+/* Is one of the names at which libdw's own search looks none of a regular file? It would open it,
+ * and wait for whoever writes to a FIFO. */
+static bool find_would_wait(const char *file, const char *link)
+{
+	static const struct {
+		const char *before, *after; /* the directory of the file */
+		bool in_directory;
+	} place[] = {{"", "/", true}, {"", "/.debug/", true}, {"/usr/lib/debug", "/", true},
+		{"", "", false}};
+	const char *slash = file ? strrchr(file, '/') : NULL;
+	const char *name = link ? link : slash ? slash + 1 : file;
+	for (size_t i = 0; name && i < sizeof place / sizeof *place; i++) {
+		char path[PATH_MAX];
+		struct stat st;
+		int n = snprintf(path, sizeof path, "%s%.*s%s%s%s", place[i].before,
+			slash && place[i].in_directory ? (int)(slash - file) : 0, file ? file : "",
+			place[i].after, name, link ? "" : ".debug");
+		if (n > 0 && n < PATH_MAX && !stat(path, &st) && !S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
 /* What is not installed may be fetched: libdw asks debuginfod when $DEBUGINFOD_URLS is set. */
 static int find_or_fetch(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 	const char *file, const char *link, GElf_Word crc, char **ret_name)
 {
 	int fd = find_installed(module, user, name, base, file, link, crc, ret_name);
-	return fd >= 0 ? fd
-		       : dwfl_standard_find_debuginfo(
-				 module, user, name, base, file, link, crc, ret_name);
+	if (fd >= 0 || find_would_wait(file, link))
+		return fd;
+	*user = NULL;
+	fd = dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc, ret_name);
+	if (fd < 0 && link && !crc)
+		*user = module;
+	return fd;
 }
 
 const Dwfl_Callbacks symbol_callbacks = {

@@ -110,7 +110,12 @@ uint32_t symbol_unit_at(const struct symbol_unit *u, uint64_t address);
 void symbol_units_fini(struct symbol_units *u);
 
 /* find.c */
+/* NULL: none, or none that is whole: the common file of dwz that it refers to is not here. */
+Dwarf *symbol_dwarf(Dwfl_Module *module, Dwarf_Addr *ret_bias);
 extern const Dwfl_Callbacks symbol_callbacks, symbol_callbacks_fetch;
 bool symbol_build_id_of(Elf *elf, char text[SYMBOL_BUILD_ID_TEXT]);
+/* What a file without a build id is known by: the sum of its bytes (CRC-32; of a very large one of
+ * both ends) and its size. False, and "": it is no regular file. */
+bool symbol_sum_of(int fd, char text[SYMBOL_BUILD_ID_TEXT]);
 
 #endif

@@ -233,7 +233,7 @@ static const struct symbol_unit_range *range_at(const struct symbol_units *u, ui
 bool symbol_units_die(struct symbol_units *u, Dwfl_Module *module, GElf_Addr address,
 	Dwarf_Die *ret_unit, Dwarf_Addr *ret_bias)
 {
-	Dwarf *dwarf = dwfl_module_getdwarf(module, ret_bias);
+	Dwarf *dwarf = symbol_dwarf(module, ret_bias);
 	if (!dwarf)
 		return false;
 	/* (dwfl_module_addrdie() takes what no unit says is its own for the unit before.) */

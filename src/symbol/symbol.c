@@ -103,14 +103,19 @@ static bool function_start(const struct symbol_file *f, uint64_t offset, uint64_
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
+static bool symbol_is_sum(const char *build_id)
+{
+	return !strncmp(build_id, SYMBOL_SUM_PREFIX, strlen(SYMBOL_SUM_PREFIX));
+}
+
 static enum symbol_why check_file(int fd, const char *wanted)
 {
 	char found[SYMBOL_BUILD_ID_TEXT] = "";
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
-	if (is_elf)
-		symbol_build_id_of(elf, found);
+	if (is_elf && !symbol_build_id_of(elf, found) && symbol_is_sum(wanted))
+		symbol_sum_of(fd, found);
 	elf_end(elf);
 	if (!is_elf)
 		return SYMBOL_WHY_not_elf;
@@ -129,7 +134,7 @@ static int symbol_open_file(const char *path, const char *build_id, char debug[s
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	if (strlen(build_id) < 3 || strchr(build_id, '/'))
+	if (strlen(build_id) < 3 || strchr(build_id, '/') || symbol_is_sum(build_id))
 		return -1;
 	int n = snprintf(
 		debug, PATH_MAX, "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2);

@@ -48,8 +48,8 @@ struct symbol_frame {
 	bool inlined; /* into the next frame */
 };
 
-/* NULL: no such file, not ELF, or another build; ret_why (may be NULL) says which. build_id "":
- * any. opts NULL: nothing is fetched. */
+/* NULL: no such file, not ELF, or another build; ret_why (may be NULL) says which. build_id as
+ * symbol_build_of_file() gives it; "": any. opts NULL: nothing is fetched. */
 struct symbol_file *symbol_open_with(const char *path, const char *build_id,
 	const struct symbol_options *opts, enum symbol_why *ret_why);
 struct symbol_file *symbol_open(const char *path, const char *build_id);
@@ -127,6 +127,12 @@ struct symbol_extent {
 /* False: not an ELF file that can be read, or of another mapping. */
 bool symbol_elf_extent(
 	const char *path, uint64_t map_start, uint64_t file_offset, struct symbol_extent *ret);
+
+/* What tells a file's build from others: its build id; of an ELF file without one "crc32:", the sum
+ * of its bytes and their number. False, and "": no ELF file that can be read. */
+#define SYMBOL_SUM_PREFIX  "crc32:"
+#define SYMBOL_SUM_CHANGED SYMBOL_SUM_PREFIX "changed" /* the file was changed: no file's */
+bool symbol_build_of_file(const char *path, char ret[SYMBOL_BUILD_ID_TEXT]);
 
 /* Where a file's dynamic symbols of these names are, as linked; 0: it defines none of that name.
  * False: it is no ELF file that can be read. */

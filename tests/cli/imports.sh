@@ -366,3 +366,33 @@ test_import_ctf_of_mutexes() {
 	expect 0 longpole dump --kind=lock_fail ust.lpt
 	[[ $(grep -c lock_fail out) == 1 ]] || fail "the lock that was tried: $(cat out)"
 }
+
+# Spans that were sent twice, both ends of a call under one id (Zipkin's), and what only follows from another span.
+test_import_otlp_repeated_and_shared_ids() {
+	local order
+	jq -n 'def ns($ms): "\(1700000000000 + $ms)000000";
+		def span($id; $parent; $name; $from; $to; $kind): {traceId: "a", spanId: $id, parentSpanId: $parent, name: $name, startTimeUnixNano: ns($from),
+			endTimeUnixNano: ns($to), kind: $kind};
+		def of($service; $spans): {resource: {attributes: [{key: "service.name", value: {stringValue: $service}}]}, scopeSpans: [{spans: $spans}]};
+		{resourceSpans: [of("front"; [span("1"; ""; "root"; 0; 100; 1), span("2"; "1"; "call"; 10; 90; 3)]),
+			of("back"; [span("2"; "1"; "serve"; 20; 80; 2), span("3"; "2"; "db"; 30; 70; 1)])]}' >shared.json
+	jq '.resourceSpans |= reverse' shared.json >reversed.json
+	jq -c . shared.json >twice.json && jq -c . shared.json >>twice.json
+	jq '(.. | objects | select(has("kind"))).kind = 0' shared.json >kindless.json
+	for order in shared reversed twice kindless; do
+		expect 0 longpole import otlp -o a.lpt $order.json
+		if [[ $order == twice ]]; then has err '4 spans are there more than once' '4 spans of 1 trace'; fi
+		expect 0 longpole report --full a.lpt
+		grep -q '^ *#1  *40 % .*db' out || { cat out; fail "$order: not 40 % of the innermost span"; }
+		[[ $(grep -c '^ *#[234]  *20 % ' out) == 3 ]] || { cat out; fail "$order: not 20 % of each of the others"; }
+	done
+	cat >follows.json <<-'END'
+		{"data":[{"traceID":"af","processes":{"p1":{"serviceName":"front"}},"spans":[
+		{"traceID":"af","spanID":"1","operationName":"accept","references":[],"startTime":1700000000000000,"duration":40000,"processID":"p1"},
+		{"traceID":"af","spanID":"2","operationName":"later","references":[{"refType":"FOLLOWS_FROM","traceID":"af","spanID":"1"}],"startTime":1700000000050000,"duration":50000,"processID":"p1"}]}]}
+	END
+	expect 0 longpole import otlp -o a.lpt follows.json
+	expect 0 longpole report --full a.lpt
+	grep -q '^ *#1  *50 % .*later' out && grep -q ' 40 % .*accept' out || fail "what follows from a span is not seen to: $(head -12 out)"
+	! grep -q 'no recorded event ended' out || fail 'a wait without an end'
+}

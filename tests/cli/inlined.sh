@@ -103,3 +103,33 @@ test_inlined_lambda() {
 	expect 0 longpole locks --no-replay --json lambda.lpt
 	is_json out ".result.locks | length == 1 and (.[0].lock | endswith(\"(cxx_lambda.cc:$(grep -n 'the line' "$source" | cut -d: -f1))\"))"
 }
+
+# A program without a build id that is replaced while it runs: its code has no names rather than those of the other one, now and later.
+test_names_of_a_replaced_program() {
+	local first=NAME_OF_WHO_RUNS second=OTHERS how
+	for how in $first $second; do
+		cat >"$how.c" <<-END
+			#include <stdio.h>
+			static volatile long sink;
+			__attribute__((noinline)) static void $how(long n) { while (n--) sink += n; }
+			int main(void) { $how(20000000); rename("new", "prog"); $how(200000000); return 0; }
+		END
+		gcc -g -O1 -Wl,--build-id=none "$how.c" -o "$how" || fail "$how.c does not build"
+	done
+	for how in same other; do
+		cp $first prog && rm -f new
+		if [[ $how == other ]]; then cp $second new; fi
+		expect 0 longpole record -q -o t.lpt ./prog
+		expect 0 longpole report --full t.lpt
+		[[ $how == other ]] || has out $first
+		! grep -q $second out || fail 'names of a program that did not run'
+	done
+	# Replaced after the recording: its instructions are not shown for those that ran.
+	cp $first prog && rm -f new
+	expect 0 longpole record -q -o t.lpt ./prog
+	cp $second prog
+	expect 0 longpole report --full t.lpt
+	has out $first
+	expect 4 longpole annotate --asm $first t.lpt
+	has err 'another build'
+}

@@ -418,6 +418,8 @@ static void test_debug_link(void **state)
 		{"rm debug && ln -s /dev/zero debug", false},
 		{"rm debug && ln -s /dev/tty debug", false},
 		{"rm debug && truncate -s 1T debug", false},
+		/* (not summed, which would take half a minute: it is no ELF file) */
+		{"rm debug && truncate -s 15G debug", false},
 	};
 	(void)state;
 	if (access("/usr/bin/objcopy", X_OK))
@@ -442,6 +444,101 @@ static void test_debug_link(void **state)
 		assert_true(symbol_code(f, at, &found));
 		assert_int_equal(found.file && found.line == KNOWN_LINE, cases[i].is_true);
 		symbol_close(f);
+		snprintf(command, sizeof command, "rm -rf %s", dir);
+		assert_int_equal(system(command), 0);
+	}
+}
+
+/* A file without a build id is known by its bytes: another one of that name gives no names. */
+static void test_builds_without_an_id(void **state)
+{
+	static const struct {
+		const char *change;
+		bool is_same;
+	} cases[] = {
+		{":", true},
+		{"touch -d 2001-01-01 file", true},
+		{"cp file again && mv again file", true},
+		{"printf x >>file", false},
+		{"printf x | dd of=file bs=1 seek=5000 conv=notrunc status=none", false},
+		{"cp /bin/true file", false},
+		/* both ends of a large one */
+		{"truncate -s 80M file", false},
+		{"printf x | dd of=large bs=1 seek=83000000 conv=notrunc status=none; mv large "
+		 "file",
+			false},
+	};
+	(void)state;
+	if (access("/usr/bin/objcopy", X_OK))
+		skip();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char dir[] = "/tmp/longpole-sum-XXXXXX", command[1024], path[128];
+		char id[SYMBOL_BUILD_ID_TEXT];
+		enum symbol_why why;
+		assert_non_null(mkdtemp(dir));
+		snprintf(command, sizeof command,
+			"cd %s && objcopy --remove-section .note.gnu.build-id /proc/%d/exe file && "
+			"cp file large && truncate -s 83000100 large && { [ %zu != 7 ] || "
+			"cp large file; }",
+			dir, (int)getpid(), i);
+		assert_int_equal(system(command), 0);
+		snprintf(path, sizeof path, "%s/file", dir);
+		assert_true(symbol_build_of_file(path, id));
+		assert_memory_equal(id, "crc32:", 6);
+		snprintf(command, sizeof command, "cd %s && { %s; }", dir, cases[i].change);
+		assert_int_equal(system(command), 0);
+		struct symbol_file *f = symbol_open_with(path, id, NULL, &why);
+		assert_int_equal(f != NULL, cases[i].is_same);
+		assert_int_equal(why, cases[i].is_same ? SYMBOL_WHY_none : SYMBOL_WHY_other_build);
+		symbol_close(f);
+		snprintf(command, sizeof command, "rm -rf %s", dir);
+		assert_int_equal(system(command), 0);
+	}
+	char id[SYMBOL_BUILD_ID_TEXT] = "x";
+	assert_false(symbol_build_of_file("/dev/null", id));
+	assert_string_equal(id, "");
+}
+
+/* The common file of dwz is a FIFO, or not there: fewer lines, no waiting. */
+static void test_common_debug_file(void **state)
+{
+	static const char *const cases[] = {":", "rm common", "rm common && mkfifo common",
+		"rm common && ln -s /dev/zero common", "printf x >common"};
+	(void)state;
+	if (access("/usr/bin/dwz", X_OK) || access("/usr/bin/gcc", X_OK))
+		skip();
+	for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+		char dir[] = "/tmp/longpole-dwz-XXXXXX", command[1024], path[128];
+		struct symbol_found found = {0};
+		uint64_t start = 0;
+		const char *name = "common_to_both";
+		assert_non_null(mkdtemp(dir));
+		snprintf(command, sizeof command,
+			"cd %s && printf 'struct rather_long_name { int a, b, c, d; };\n"
+			"int common_to_both(struct rather_long_name *x)\n{\n return x->a + "
+			"x->b;\n}\n"
+			"int main(void)\n{ struct rather_long_name x = {0}; return "
+			"common_to_both(&x);\n}\n' >a.c && "
+			"gcc -g -O0 -rdynamic -o a a.c && cp a b && "
+			"dwz -m common a b && { %s; }",
+			dir, cases[i / 2]);
+		assert_int_equal(system(command), 0);
+		snprintf(path, sizeof path, "%s/a", dir);
+		assert_true(symbol_elf_dynamic(path, &name, &start, 1));
+		if (i % 2)
+			setenv("DEBUGINFOD_URLS", "http://127.0.0.1:1/", 1);
+		alarm(120);
+		struct symbol_file *f = symbol_open_with(path, "",
+			&(struct symbol_options){
+				.size = sizeof(struct symbol_options), .fetch = true},
+			NULL);
+		assert_true(symbol_code(f, start + 8, &found));
+		assert_string_equal(found.function, name);
+		if (i < 2)
+			assert_in_range(found.line, 2, 4);
+		symbol_close(f);
+		alarm(0);
+		unsetenv("DEBUGINFOD_URLS");
 		snprintf(command, sizeof command, "rm -rf %s", dir);
 		assert_int_equal(system(command), 0);
 	}
@@ -533,6 +630,8 @@ int main(void)
 		cmocka_unit_test(test_fetched_by_build_id),
 		cmocka_unit_test(test_why),
 		cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_builds_without_an_id),
+		cmocka_unit_test(test_common_debug_file),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_stripped),
 	};
