@@ -17,7 +17,6 @@
 
 #define WAITED_MIN 0.01 /* of the path: for how long others waited for a lock, all in all */
 #define SHARE_MIN  0.05 /* of the path: what is done under it */
-enum { LANES_A_PASS = GRAPH_LANES_MAX - 1, PARTS_A_PASS = LANES_A_PASS / REPORT_PART_LEVELS };
 
 static const double parts_reduction[REPORT_PART_LEVELS] = {0.5, 1};
 
@@ -318,21 +317,18 @@ enum base_status report_part_name(const struct report_run *run, const char *numb
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 /* A lane's path, by parts: the longest one but `gone`; "": none. */
-static enum base_status parts_longest_then(const struct report_parts *p, struct model *m,
-	unsigned lane, const struct report_part *gone, const char **ret, struct base_err *err)
+static enum base_status parts_longest_then(const struct report_parts *p,
+	const struct report_lane *lane, uint32_t nr_states, const struct report_part *gone,
+	const char **ret, struct base_err *err)
 {
-	struct graph_lane_result r;
-	uint32_t nr_states = graph_nr_states(model_graph(m));
-	enum base_status s = graph_lane(model_graph(m), lane, &r, err);
-	double *by_state =
-		s == BASE_OK ? base_alloc(((size_t)nr_states + 1) * sizeof *by_state) : NULL;
+	double *by_state = base_alloc(((size_t)nr_states + 1) * sizeof *by_state);
 	double most_ns = 0;
 	*ret = "";
 	if (!by_state)
-		return s == BASE_OK ? report_no_memory(err) : s;
-	for (size_t i = 0; i < r.nr_states; i++)
-		if (r.state[i].state < nr_states)
-			by_state[r.state[i].state] += r.state[i].path_ns;
+		return report_no_memory(err);
+	for (size_t i = 0; i < lane->nr_states; i++)
+		if (lane->state[i].state < nr_states)
+			by_state[lane->state[i].state] += lane->state[i].path_ns;
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct report_part *x = &p->part[i];
 		double ns = 0;
@@ -360,53 +356,39 @@ static struct report_best parts_gain(const struct report_parts *all, const struc
 	return b;
 }
 
-static enum base_status parts_predict_some(struct report_parts *p, size_t first, size_t nr,
-	struct report_predictor *predictor, struct base_arena *a, bool all_intervals,
-	struct base_err *err)
-{
-	struct graph_scenario lane[LANES_A_PASS];
-	struct report_pass_options opts = {
-		.scenario = lane, .nr_scenarios = (unsigned)nr * REPORT_PART_LEVELS};
-	enum base_status s = BASE_OK;
-	struct model *m = NULL;
-	for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++) {
-		const struct report_part *x = &p->part[first + i / REPORT_PART_LEVELS];
-		s = report_shorter(a, x->state, x->nr_states,
-			parts_reduction[i % REPORT_PART_LEVELS], &lane[i], err);
-	}
-	if (s == BASE_OK)
-		s = report_pass(
-			predictor->run, "predicting what less of each would do", &opts, &m, err);
-	for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++) {
-		struct report_part *x = &p->part[first + i / REPORT_PART_LEVELS];
-		unsigned level = i % REPORT_PART_LEVELS;
-		struct graph_lane_result r;
-		struct report_answer answer = {0};
-		s = graph_lane(model_graph(m), i + 1, &r, err);
-		if (!all_intervals && first + i) /* nobody sees them, and they take most time */
-			report_predictor_leave_intervals(predictor);
-		if (s == BASE_OK)
-			s = report_predictor_ask(predictor, &lane[i], r.length_ns, &answer, err);
-		if (s == BASE_OK && level == REPORT_PART_GONE)
-			s = parts_longest_then(p, m, i + 1, x, &x->then, err);
-		x->gain[level] = parts_gain(p, x, answer.best, parts_reduction[level]);
-		x->predicted = true;
-	}
-	model_free(m);
-	return s;
-}
-
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
 	struct report_predictor *predictor, struct model *m, const struct report_options *opts,
 	struct base_err *err)
 {
-	size_t nr = opts->nr_parts_max < p->nr ? opts->nr_parts_max : p->nr;
+	size_t nr = REPORT_PART_LEVELS * (opts->nr_parts_max < p->nr ? opts->nr_parts_max : p->nr);
 	if (!nr || p->elapsed_ns <= 0)
 		return BASE_OK;
+	struct graph_scenario *lane = report_array(a, nr, sizeof *lane);
+	struct report_lane *path = report_array(a, nr, sizeof *path);
+	if (!lane || !path)
+		return report_no_memory(err);
 	enum base_status s = report_predictor_ready(
 		predictor, m, REPORT_PARTS_DEFAULT * REPORT_PART_LEVELS, err);
-	for (size_t i = 0; s == BASE_OK && i < nr; i += PARTS_A_PASS)
-		s = parts_predict_some(p, i, nr - i < PARTS_A_PASS ? nr - i : PARTS_A_PASS,
-			predictor, a, opts->all_intervals, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		const struct report_part *x = &p->part[i / REPORT_PART_LEVELS];
+		s = report_shorter(a, x->state, x->nr_states,
+			parts_reduction[i % REPORT_PART_LEVELS], &lane[i], err);
+	}
+	if (s == BASE_OK)
+		s = report_lanes(predictor->run, "predicting what less of each would do", lane, nr,
+			path, a, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		struct report_part *x = &p->part[i / REPORT_PART_LEVELS];
+		unsigned level = i % REPORT_PART_LEVELS;
+		struct report_answer answer = {0};
+		if (!opts->all_intervals && i) /* nobody sees them, and they take most time */
+			report_predictor_leave_intervals(predictor);
+		s = report_predictor_ask(predictor, &lane[i], path[i].length_ns, &answer, err);
+		if (s == BASE_OK && level == REPORT_PART_GONE)
+			s = parts_longest_then(
+				p, &path[i], graph_nr_states(model_graph(m)), x, &x->then, err);
+		x->gain[level] = parts_gain(p, x, answer.best, parts_reduction[level]);
+		x->predicted = true;
+	}
 	return s;
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-	LANES_A_PASS = GRAPH_LANES_MAX - 1,
 	ENDS = REPORT_LANES_MAX /* estimate, low, high share */
 };
 
@@ -528,24 +527,21 @@ static enum base_status whatif_ask(const struct report_run *run, const struct re
 	const struct report_index *ix, struct lane_answer *answer, struct base_err *err)
 {
 	double *topic_ns = report_array(w->arena, ix->nr_topics, sizeof *topic_ns);
-	enum base_status s = topic_ns ? BASE_OK : report_no_memory(err);
+	struct graph_scenario *lane = report_array(w->arena, w->nr_lanes, sizeof *lane);
+	struct report_lane *path = report_array(w->arena, w->nr_lanes, sizeof *path);
+	enum base_status s = topic_ns && lane && path ? BASE_OK : report_no_memory(err);
 	static const struct graph_scenario nothing = {0};
-	for (size_t at = 0; s == BASE_OK && at < w->nr_lanes; at += LANES_A_PASS) {
-		size_t nr = w->nr_lanes - at < LANES_A_PASS ? w->nr_lanes - at : LANES_A_PASS;
-		struct graph_scenario lane[LANES_A_PASS];
-		struct report_pass_options opts = {.scenario = lane, .nr_scenarios = (unsigned)nr};
-		for (size_t i = 0; i < nr; i++)
-			lane[i] = w->no_path[at + i] ? nothing : w->lane[at + i];
-		struct model *m = NULL;
-		s = report_pass(run, "predicting the scenarios", &opts, &m, err);
-		for (size_t i = 0; s == BASE_OK && i < nr; i++) {
-			struct lane_answer *a = &answer[at + i];
-			s = report_lane_topics(model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL,
-				&a->length_ns, err);
-			a->largest = report_largest_topic(topic_ns, ix, REPORT_NONE);
-			a->largest_ns = a->largest == REPORT_NONE ? 0 : topic_ns[a->largest];
-		}
-		model_free(m);
+	for (size_t i = 0; s == BASE_OK && i < w->nr_lanes; i++)
+		lane[i] = w->no_path[i] ? nothing : w->lane[i];
+	if (s == BASE_OK)
+		s = report_lanes(
+			run, "predicting the scenarios", lane, w->nr_lanes, path, w->arena, err);
+	for (size_t i = 0; s == BASE_OK && i < w->nr_lanes; i++) {
+		struct lane_answer *a = &answer[i];
+		report_lane_sums(&path[i], ix, topic_ns, NULL);
+		a->length_ns = path[i].length_ns;
+		a->largest = report_largest_topic(topic_ns, ix, REPORT_NONE);
+		a->largest_ns = a->largest == REPORT_NONE ? 0 : topic_ns[a->largest];
 	}
 	return s;
 }
@@ -773,11 +769,14 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	struct report_pass_options plain = {0};
 	struct report_index ix = {0};
 	struct resolver w = {.scenarios = s};
+	struct report_shared_pass shared = {0};
+	struct report_run with = report_sharing(run, &shared);
 	struct report_whatif *out = report_answer_new(sizeof *out);
 	double polled_ns = 0;
 	enum base_status st = BASE_OK;
 	if (!out)
 		return report_no_memory(err);
+	run = &with;
 	if (st == BASE_OK)
 		st = choose_methods(&w, out, run, methods, err);
 	plain.sink = w.tokens ? graph_tokens_sink(w.tokens)
@@ -814,6 +813,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	graph_tokens_free(w.tokens);
 	graph_replay_free(w.log);
 	model_free(w.m);
+	report_shared_pass_fini(&shared);
 	if (st != BASE_OK)
 		report_whatif_free(out);
 	else

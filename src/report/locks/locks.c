@@ -544,24 +544,20 @@ static enum base_status locks_add_path(struct builder *b, struct base_err *err)
 static enum base_status locks_ask(
 	struct builder *b, const struct graph_scenario *lane, unsigned nr, struct base_err *err)
 {
-	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = nr};
-	struct model *m = NULL;
+	struct report_lane answer[GRAPH_LANES_MAX - 1];
 	enum base_status s = report_predictor_ready(&b->predictor, b->m, nr, err);
 	report_predictor_leave_intervals(&b->predictor);
 	if (s == BASE_OK)
-		s = report_pass(b->run, "predicting shorter holds", &opts, &m, err);
+		s = report_lanes(
+			b->run, "predicting shorter holds", lane, nr, answer, b->out->arena, err);
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
-		struct graph_lane_result r;
 		struct report_lock_gain *g = &b->out->lock[i].halved;
-		s = graph_lane(model_graph(m), i + 1, &r, err);
 		g->tried = true;
 		g->most_speedup = report_most_speedup(
 			b->out->path_ns, (double)report_lock_hold_ns(&b->out->lock[i].use), HALF);
-		if (s == BASE_OK)
-			s = report_predictor_ask(
-				&b->predictor, &lane[i], r.length_ns, &g->answer, err);
+		s = report_predictor_ask(
+			&b->predictor, &lane[i], answer[i].length_ns, &g->answer, err);
 	}
-	model_free(m);
 	b->out->has |= b->predictor.log ? REPORT_LOCKS_replay : 0;
 	b->out->own_error = b->predictor.base.own_error;
 	return s;
