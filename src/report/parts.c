@@ -42,28 +42,6 @@ static bool parts_has_contended(struct model *m, double elapsed_ns)
 	return (double)waited_ns >= WAITED_MIN * elapsed_ns;
 }
 
-/* REPORT_APART_NR: it is a part. */
-static enum report_apart parts_why_apart(const struct parts *w, uint32_t topic)
-{
-	static const struct {
-		enum model_state_kind kind;
-		enum report_apart why;
-	} why[] = {
-		{MODEL_STATE_runnable, REPORT_APART_PROCESSOR},
-		{MODEL_STATE_external, REPORT_APART_OUTSIDE},
-		{MODEL_STATE_idle, REPORT_APART_IDLE},
-	};
-	if (w->ix->is_recorders[topic])
-		return REPORT_APART_RECORDER;
-	enum model_state_kind kind = model_state(w->m, w->ix->first_state[topic])->kind;
-	if (model_state(w->m, w->ix->first_state[topic])->cause == MODEL_CAUSE_processor_idle)
-		return REPORT_APART_SCHEDULER;
-	for (size_t i = 0; i < BASE_COUNT(why); i++)
-		if (kind == why[i].kind)
-			return why[i].why;
-	return REPORT_APART_NR;
-}
-
 static enum base_status parts_add_lock(
 	struct parts *w, const struct report_lock *l, struct base_err *err)
 {
@@ -74,7 +52,7 @@ static enum base_status parts_add_lock(
 		.place = l->nr_sites && *l->site[0].where != '?'
 				 ? report_clean(w->arena, l->site[0].where)
 				 : "",
-		.path_ns = l->path_ns,
+		.path_ns = l->own_path_ns,
 		.nr_waits = l->use.contended,
 		.wait_ns = l->use.wait.total_ns,
 		.waiters_max = l->waiters_max,
@@ -86,11 +64,8 @@ static enum base_status parts_add_lock(
 	for (size_t i = 0; i < l->nr_states; i++) {
 		struct report_state_share *x = &p->state[i];
 		*x = l->state[i];
-		x->apart = parts_why_apart(w, w->ix->topic_of[x->state]) != REPORT_APART_NR;
-		if (x->apart) {
-			p->path_ns -= x->path_ns;
+		if (x->apart)
 			continue;
-		}
 		w->taken[x->state] = fmin(w->taken[x->state] + x->share, 1);
 		w->taken_ns[x->state] += x->path_ns;
 	}
@@ -113,7 +88,7 @@ static enum base_status parts_add_locks(
 {
 	struct report_locks_options opts = {.size = sizeof opts, .sort = REPORT_LOCK_SORT_path};
 	struct report_locks *locks = NULL;
-	if (!parts_has_contended(w->m, w->out->elapsed_ns))
+	if (!parts_has_contended(w->m, w->out->own.elapsed_ns))
 		return BASE_OK;
 	enum base_status s = report_locks_build(run, &opts, &locks, err);
 	if (s != BASE_OK)
@@ -138,16 +113,11 @@ static enum base_status parts_add_topic(
 	struct parts *w, uint32_t topic, const uint32_t *state, size_t nr, struct base_err *err)
 {
 	const struct model_state *first = model_state(w->m, w->ix->first_state[topic]);
-	enum report_apart why = parts_why_apart(w, topic);
 	double path_ns = 0;
 	for (size_t i = 0; i < nr; i++)
 		path_ns += fmax(w->path_ns[state[i]] - w->taken_ns[state[i]], 0);
-	if (path_ns <= 0)
+	if (path_ns <= 0 || report_why_apart(w->m, w->ix->first_state[topic]) != REPORT_APART_NR)
 		return BASE_OK;
-	if (why != REPORT_APART_NR) {
-		w->out->apart_ns[why] += path_ns;
-		return BASE_OK;
-	}
 	struct report_part *p = &w->out->part[w->out->nr++];
 	*p = (struct report_part){.topic = topic,
 		.kind = first->kind,
@@ -206,7 +176,6 @@ static enum base_status parts_read_path(struct parts *w, struct base_err *err)
 	w->out->part = report_array(w->arena, w->capacity, sizeof *w->out->part);
 	if (!w->path_ns || !w->taken || !w->taken_ns || !w->out->part)
 		return report_no_memory(err);
-	w->out->elapsed_ns = lane.length_ns;
 	for (size_t i = 0; i < lane.nr_states; i++)
 		if (lane.state[i].state < w->ix->nr_states)
 			w->path_ns[lane.state[i].state] += lane.state[i].path_ns;
@@ -220,17 +189,16 @@ enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *
 	struct parts w = {.out = ret, .arena = a, .m = m, .ix = ix, .capacity = ix->nr_topics};
 	*ret = (struct report_parts){0};
 	enum base_status s = parts_read_path(&w, err);
-	if (s == BASE_OK && ret->elapsed_ns > 0)
+	if (s == BASE_OK)
+		s = report_own_path(&ret->own, m, err);
+	if (s == BASE_OK && ret->own.elapsed_ns > 0)
 		s = parts_add_locks(&w, run, err);
 	if (s == BASE_OK)
 		s = parts_add_topics(&w, err);
 	if (s != BASE_OK)
 		return s;
-	ret->own_ns = ret->elapsed_ns;
-	for (unsigned i = 0; i < REPORT_APART_NR; i++)
-		ret->own_ns -= ret->apart_ns[i];
 	for (size_t i = 0; i < ret->nr; i++)
-		ret->part[i].share = ret->own_ns > 0 ? ret->part[i].path_ns / ret->own_ns : 0;
+		ret->part[i].share = report_own_share(&ret->own, ret->part[i].path_ns);
 	if (ret->nr)
 		qsort(ret->part, ret->nr, sizeof *ret->part, parts_by_path_ns);
 	return BASE_OK;
@@ -253,7 +221,7 @@ enum base_status report_fill_lock_parts(struct report_parts *ret, struct base_ar
 		struct report_part *p = &ret->part[ret->nr];
 		*p = (struct report_part){.is_lock = true,
 			.name = report_clean(a, l->name),
-			.path_ns = l->path_ns,
+			.path_ns = l->own_path_ns,
 			.held_ns = (double)report_lock_hold_ns(&l->use),
 			.state = report_array(a, l->nr_states, sizeof *p->state),
 			.nr_states = l->nr_states};
@@ -350,7 +318,7 @@ static struct report_best parts_gain(const struct report_parts *all, const struc
 {
 	if (p->is_lock)
 		b.speedup = fmin(
-			b.speedup, report_most_speedup(all->elapsed_ns, p->held_ns, reduction));
+			b.speedup, report_most_speedup(all->own.elapsed_ns, p->held_ns, reduction));
 	b.low = fmin(b.low, b.speedup);
 	b.high = b.no_interval ? b.speedup : b.high;
 	return b;
@@ -361,7 +329,7 @@ enum base_status report_predict_parts(struct report_parts *p, struct base_arena 
 	struct base_err *err)
 {
 	size_t nr = REPORT_PART_LEVELS * (opts->nr_parts_max < p->nr ? opts->nr_parts_max : p->nr);
-	if (!nr || p->elapsed_ns <= 0)
+	if (!nr || p->own.elapsed_ns <= 0)
 		return BASE_OK;
 	struct graph_scenario *lane = report_array(a, nr, sizeof *lane);
 	struct report_lane *path = report_array(a, nr, sizeof *path);

@@ -84,10 +84,19 @@ static enum base_status next_pole(struct poles *p, const struct report_lane *lan
 	*ret_topic = REPORT_NONE;
 	if (pole->length_ns <= 0)
 		return s;
+	struct report_own own;
+	report_own_begin(&own, lane->length_ns);
+	for (size_t i = 0; i < lane->nr_states; i++)
+		(void)report_own_add(&own, p->m, lane->state[i].state, lane->state[i].path_ns);
+	for (uint32_t t = 0; t < p->ix.nr_topics; t++) /* no pole of the program's */
+		if (report_why_apart(p->m, p->ix.first_state[t]) != REPORT_APART_NR)
+			p->topic_ns[t] = 0;
 	*ret_topic = report_largest_topic(p->topic_ns, &p->ix, REPORT_NONE);
 	if (*ret_topic == REPORT_NONE)
 		return BASE_OK;
-	pole->share = p->topic_ns[*ret_topic] / pole->length_ns;
+	if (!p->out->nr_poles)
+		p->out->own = own;
+	pole->share = report_own_share(&own, p->topic_ns[*ret_topic]);
 	pole->then.best.speedup = 1;
 	p->out->nr_poles++;
 	if (gone->nr_edits)
@@ -319,7 +328,13 @@ static void poles_finding(
 			"%.2f%s as fast (predicted, method: %s)",
 			p->pole[1].state, p->nr_poles - 1, last->then.best.speedup,
 			report_times(st), report_method_of(last->then.best.replay_share));
-	base_str_add(out, ".\n\n");
+	base_str_add(out, ".");
+	if (report_own_tells(&p->own)) {
+		base_str_add(out, " The ");
+		report_own_words(out, &p->own);
+		base_str_add(out, ".");
+	}
+	base_str_add(out, "\n\n");
 }
 
 static void poles_pole_state(struct base_str *out, const void *row, const struct base_layout *l)

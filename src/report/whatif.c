@@ -24,6 +24,7 @@ struct resolver {
 	uint32_t nr_states, nr_queues;
 	double *path_ns; /* lane 0, by state */
 	double elapsed_ns;
+	struct report_own own;
 	double timed_ns;      /* of it: waits that a time limit or a signal ended */
 	double *waited_ns;    /* likewise, on the path or not */
 	double *factor[ENDS]; /* by state, of the scenario at hand */
@@ -217,6 +218,20 @@ static bool whatif_leaves(
 	return factor > 1 && model_state(w->m, x->state)->kind == MODEL_STATE_runnable;
 }
 
+/* Where an edit is mostly of what is not the program's doing, the share is of the whole path. */
+static void whatif_count(
+	const struct resolver *w, struct report_match *match, uint32_t state, double share)
+{
+	double path_ns = w->path_ns[state] * share;
+	if (report_why_apart(w->m, state) == REPORT_APART_NR)
+		match->path_ns += path_ns;
+	else
+		match->apart_ns += path_ns;
+	match->path_share = match->apart_ns > match->path_ns
+				    ? (match->path_ns + match->apart_ns) / w->elapsed_ns
+				    : report_own_share(&w->own, match->path_ns);
+}
+
 /* Of all that a report calls "#2", or of a lock: what its holders do, wherever they do it. */
 static enum base_status apply_to_part(struct resolver *w, const struct report_edit *e,
 	const struct report_part *part, struct report_prediction *p, struct report_match *match,
@@ -231,7 +246,8 @@ static enum base_status apply_to_part(struct resolver *w, const struct report_ed
 		for (unsigned k = 0; k < ENDS; k++)
 			w->factor[k][x->state] *= 1 - (1 - e->factor) * x->share;
 	}
-	match->path_share = part->path_ns / w->elapsed_ns;
+	match->path_ns = part->path_ns;
+	match->path_share = report_own_share(&w->own, part->path_ns);
 	match->example = report_clean(w->arena, part->name);
 	if (part->is_lock && e->factor < 1)
 		p->most_speedup = report_most_speedup(w->elapsed_ns, part->held_ns, 1 - e->factor);
@@ -265,7 +281,7 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 				continue;
 			match->nr_states++;
 			match->estimated |= p.estimated;
-			match->path_share += w->path_ns[s] * p.share[0] / w->elapsed_ns;
+			whatif_count(w, match, s, p.share[0]);
 			match->waited_ns += w->waited_ns[s];
 			match->elided |= is_elided(w, e, s);
 			w->elided[s] |= is_elided(w, e, s);
@@ -337,7 +353,7 @@ static enum base_status apply_balance(struct resolver *w, const struct report_ed
 	for (uint32_t s = 0; s < w->nr_states; s++) {
 		share[s] = meant[s].share[0];
 		match->estimated |= meant[s].estimated;
-		match->path_share += w->path_ns[s] * share[s] / w->elapsed_ns;
+		whatif_count(w, match, s, share[s]);
 		if (share[s] > 0 && w->path_ns[s] > most_ns) {
 			most_ns = w->path_ns[s];
 			match->example = example_of(model_state(w->m, s), e->pattern);
@@ -631,6 +647,9 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	if (!lane.found || lane.length_ns <= 0)
 		return report_no_path(err);
 	w->elapsed_ns = lane.length_ns;
+	s = report_own_path(&w->own, w->m, err);
+	if (s != BASE_OK)
+		return s;
 	for (size_t i = 0; i < lane.nr_states; i++)
 		w->timed_ns +=
 			lane.state[i].path_ns * model_state_timed_share(w->m, lane.state[i].state);
@@ -804,6 +823,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		st = whatif_fill(out, run, &w, &ix, err);
 	if (st == BASE_OK) {
 		out->elapsed_ns = w.elapsed_ns;
+		out->own = w.own;
 		out->timed_share = w.timed_ns / w.elapsed_ns;
 		out->polled_share = polled_ns / w.elapsed_ns;
 		out->late_timer_reads = model_nr_late_timer_reads(w.m);

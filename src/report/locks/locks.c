@@ -480,6 +480,18 @@ static void locks_find_mostly(const struct builder *b, struct report_lock *l)
 	}
 }
 
+/* What is done under it, without what is not the program's doing. */
+static void locks_find_own(const struct builder *b, struct report_lock *l)
+{
+	l->own_path_ns = l->path_ns;
+	for (size_t i = 0; i < l->nr_states; i++) {
+		struct report_state_share *x = &l->state[i];
+		x->apart = report_why_apart(b->m, x->state) != REPORT_APART_NR;
+		l->own_path_ns -= x->apart ? x->path_ns : 0;
+	}
+	locks_find_mostly(b, l);
+}
+
 static enum base_status locks_add_states(
 	struct builder *b, const struct graph_lane_result *lane, struct base_err *err)
 {
@@ -501,7 +513,7 @@ static enum base_status locks_add_states(
 	if (s == BASE_OK)
 		s = locks_list_states(b, &of, path_ns, err);
 	for (size_t i = 0; s == BASE_OK && i < b->out->nr_locks; i++)
-		locks_find_mostly(b, &b->out->lock[i]);
+		locks_find_own(b, &b->out->lock[i]);
 	base_map_fini(&of);
 	base_free(path_ns);
 	return s;
@@ -520,6 +532,9 @@ static enum base_status locks_add_path(struct builder *b, struct base_err *err)
 		return BASE_OK; /* tallies know of no lock */
 	out->has |= REPORT_LOCKS_path;
 	out->path_ns = lane.length_ns;
+	s = report_own_path(&out->own, b->m, err);
+	if (s != BASE_OK)
+		return s;
 	for (size_t i = 0; i < lane.nr_states; i++) {
 		const struct model_state *st = model_state(b->m, lane.state[i].state);
 		uint32_t row = state_row(b, lane.state[i].state);

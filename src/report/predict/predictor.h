@@ -36,6 +36,20 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 
 enum base_status report_no_path(struct base_err *err);
 
+/* own.c: what of a path is the program's own doing. */
+enum report_apart report_why_apart(
+	const struct model *m, uint32_t state); /* REPORT_APART_NR: it is its own */
+/* A path of that length; then state by state. false: it was set apart. */
+void report_own_begin(struct report_own *own, double elapsed_ns);
+bool report_own_add(struct report_own *own, const struct model *m, uint32_t state, double path_ns);
+enum base_status report_own_path(struct report_own *own, struct model *m,
+	struct base_err *err) BASE_MUST_CHECK; /* of the run */
+double report_own_share(const struct report_own *own, double path_ns);
+/* Is what is apart worth a word? The words: "shares are of the path without the 52 % that ..."; else
+ * none. */
+bool report_own_tells(const struct report_own *own);
+void report_own_words(struct base_str *s, const struct report_own *own);
+
 /* lanes.c: what becomes of the longest path with edits. */
 struct report_lane_state { /* of an actor's state on that path */
 	uint32_t state;
