@@ -18,40 +18,18 @@ static enum base_status html_keep(void *ctx, const void *bytes, size_t length, s
 			    : BASE_OK;
 }
 
-static void html_model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
-{
-	cmd_progress_show(
-		ctx, "gathering waits by call path", done_records, all_records, "records");
-}
-
 /* All waiting by call path, as `longpole export --format=collapsed --weight=wait` has it. */
 static enum base_status waits_by_call_path(
-	struct cmd *c, const struct report_run *run, struct base_str *ret)
+	const struct report_run *run, struct model *m, struct base_str *ret, struct base_err *err)
 {
-	struct model_options mo = {.size = sizeof mo,
-		.from_ns = run->from_ns,
-		.to_ns = run->to_ns,
-		.process = run->process,
-		.progress = html_model_progress,
-		.progress_ctx = c};
 	struct format_input in = {
-		.reader = run->reader, .name = run->trace_path, .tool = "longpole"};
+		.reader = run->reader, .model = m, .name = run->trace_path, .tool = "longpole"};
 	struct format_options fo = {
 		.from_ns = run->from_ns, .to_ns = run->to_ns, .weight = FORMAT_WEIGHT_wait};
 	struct format_sink sink = {.write = html_keep, .ctx = ret};
 	const struct format_desc *f = format_find("collapsed");
 	BASE_ASSERT(f != NULL);
-	enum base_status s = trace_reader_rewind(run->reader, &c->err);
-	if (s == BASE_OK)
-		s = model_run(run->reader, &mo, &in.model, &c->err);
-	if (s == BASE_OK)
-		s = format_export(f, &in, &fo, &sink, &c->err);
-	model_free(in.model);
-	if (s == BASE_ERR_NOTFOUND) { /* no thread: the page says so */
-		c->err = (struct base_err){0};
-		return BASE_OK;
-	}
-	return s;
+	return format_export(f, &in, &fo, &sink, err);
 }
 
 bool cmd_may_replace(const char *path)
@@ -113,16 +91,13 @@ static int make_page(
 {
 	struct report_run run;
 	struct report_html *h = NULL;
-	struct base_str waits = {0}, page = {0};
+	struct base_str page = {0};
 	int exit_status = cmd_open_threads(c, trace, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	enum base_status s = waits_by_call_path(c, &run, &waits);
-	struct report_html_options opts = {.waits_by_call_path = base_str_text(&waits),
-		.attached = with,
-		.nr_attached = nr_with};
-	if (s == BASE_OK)
-		s = report_html_build(&run, &opts, &h, &c->err);
+	struct report_html_options opts = {
+		.waits_by_call_path = waits_by_call_path, .attached = with, .nr_attached = nr_with};
+	enum base_status s = report_html_build(&run, &opts, &h, &c->err);
 	if (s == BASE_OK) {
 		report_html_page(&page, h);
 		cmd_progress_clear(c);
@@ -134,7 +109,6 @@ static int make_page(
 	if (exit_status == CMD_OK)
 		cmd_note(c, "wrote %s (%.1f MB)", path, (double)page.length / 1e6);
 	report_html_free(h);
-	base_str_fini(&waits);
 	base_str_fini(&page);
 	cmd_close(c, &run);
 	return exit_status;

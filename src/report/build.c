@@ -324,12 +324,15 @@ enum base_status report_build(const struct report_run *run, const struct report_
 {
 	struct report_pass_options first = {.runner_up = true};
 	struct report_predictor predictor = {0};
+	struct report_shared_pass shared = {0};
+	struct report_run with = report_sharing(run, &shared);
 	struct model *m = NULL;
 	struct report_index ix = {0};
 	struct report *r = report_answer_new(sizeof *r);
 	enum base_status s = BASE_OK;
 	if (!r)
 		return report_no_memory(err);
+	run = &with;
 	if (s == BASE_OK && (opts->nr_parts_max || opts->nr_opportunities_max))
 		s = report_predictor_pass(
 			&predictor, run, "finding the critical path", &first, &m, err);
@@ -375,6 +378,7 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	report_predictor_fini(&predictor);
 	report_index_fini(&ix);
 	model_free(m);
+	report_shared_pass_fini(&shared);
 	if (s != BASE_OK)
 		report_free(r);
 	else

@@ -287,20 +287,18 @@ static enum base_status edits_of(const struct net *n, const struct report_loop *
 
 static enum base_status read_lanes(struct report_loops *out, struct model *m,
 	const struct report_index *ix, struct report_predictor *predictor,
-	const struct graph_scenario *scenario, size_t first, size_t nr, struct base_err *err)
+	const struct graph_scenario *scenario, const struct report_lane *answers,
+	struct base_err *err)
 {
 	double *topic_ns = report_array(out->arena, ix->nr_topics, sizeof *topic_ns);
 	enum base_status s = topic_ns ? BASE_OK : report_no_memory(err);
-	for (size_t i = 0; s == BASE_OK && i < nr * REPORT_LOOP_LANES; i++) {
-		struct report_loop *loop = &out->loop[first + i / REPORT_LOOP_LANES];
+	for (size_t i = 0; s == BASE_OK && i < out->nr_loops * REPORT_LOOP_LANES; i++) {
+		struct report_loop *loop = &out->loop[i / REPORT_LOOP_LANES];
 		unsigned lane = (unsigned)(i % REPORT_LOOP_LANES);
-		double length_ns;
-		s = report_lane_topics(
-			model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL, &length_ns, err);
-		if (s != BASE_OK)
-			break;
 		struct report_answer answer;
-		s = report_predictor_ask(predictor, &scenario[i], length_ns, &answer, err);
+		report_lane_sums(&answers[i], ix, topic_ns, NULL);
+		s = report_predictor_ask(
+			predictor, &scenario[i], answers[i].length_ns, &answer, err);
 		if (s != BASE_OK)
 			break;
 		loop->speedup[lane] = answer.best.speedup;
@@ -321,27 +319,19 @@ static enum base_status loops_predict(struct report_loops *out, struct report_pr
 	const struct net *n, const uint32_t *name, const struct report_index *ix,
 	struct base_err *err)
 {
-	enum { LOOPS_A_PASS = (GRAPH_LANES_MAX - 1) / REPORT_LOOP_LANES };
-	enum base_status s =
-		report_predictor_ready(predictor, n->m, out->nr_loops * REPORT_LOOP_LANES, err);
+	size_t nr = out->nr_loops * REPORT_LOOP_LANES;
+	struct graph_scenario *lane = report_array(n->arena, nr, sizeof *lane);
+	struct report_lane *answer = report_array(n->arena, nr, sizeof *answer);
+	enum base_status s = lane && answer ? report_predictor_ready(predictor, n->m, nr, err)
+					    : report_no_memory(err);
 	report_predictor_leave_intervals(predictor);
-	for (size_t at = 0; s == BASE_OK && at < out->nr_loops; at += LOOPS_A_PASS) {
-		struct graph_scenario lane[GRAPH_LANES_MAX];
-		size_t nr = out->nr_loops - at < LOOPS_A_PASS ? out->nr_loops - at : LOOPS_A_PASS;
-		struct report_pass_options opts = {
-			.scenario = lane, .nr_scenarios = (unsigned)nr * REPORT_LOOP_LANES};
-		struct model *m = NULL;
-		for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++)
-			s = edits_of(n, &out->loop[at + i / REPORT_LOOP_LANES],
-				name[at + i / REPORT_LOOP_LANES], i % REPORT_LOOP_LANES, &lane[i],
-				err);
-		if (s == BASE_OK)
-			s = report_pass(predictor->run, "trying more units", &opts, &m, err);
-		if (s == BASE_OK)
-			s = read_lanes(out, m, ix, predictor, lane, at, nr, err);
-		model_free(m);
-	}
-	return s;
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		s = edits_of(n, &out->loop[i / REPORT_LOOP_LANES], name[i / REPORT_LOOP_LANES],
+			i % REPORT_LOOP_LANES, &lane[i], err);
+	if (s == BASE_OK)
+		s = report_lanes(
+			predictor->run, "trying more units", lane, nr, answer, n->arena, err);
+	return s == BASE_OK ? read_lanes(out, n->m, ix, predictor, lane, answer, err) : s;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

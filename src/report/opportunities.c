@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS_MAX = 4, LANES_A_PASS = GRAPH_LANES_MAX - 1 };
+enum { ROUNDS_MAX = 4 };
 #define TOPIC_SHARE_MIN 0.01
 
 struct line { /* L near f: value + slope (x - f) */
@@ -56,25 +56,18 @@ struct search {
 	double *topic_ns, *observed_ns;
 };
 
-static enum base_status opportunities_read_answers(
-	struct search *w, struct model *m, struct question *q, size_t nr, struct base_err *err)
+static void opportunities_read_answer(
+	struct search *w, const struct report_lane *lane, struct question *q)
 {
-	for (size_t i = 0; i < nr; i++) {
-		double length_ns;
-		enum base_status s = report_lane_topics(model_graph(m), w->ix, (unsigned)i + 1,
-			w->topic_ns, w->observed_ns, &length_ns, err);
-		if (s != BASE_OK)
-			return s;
-		uint32_t topic = q[i].c->topic;
-		q[i].answer = (struct line){
-			.f = q[i].factor,
-			.value = length_ns,
-			.slope = w->observed_ns[topic],
-		};
-		q[i].largest = report_largest_topic(w->topic_ns, w->ix, REPORT_NONE);
-		q[i].next = report_largest_topic(w->topic_ns, w->ix, topic);
-	}
-	return BASE_OK;
+	uint32_t topic = q->c->topic;
+	report_lane_sums(lane, w->ix, w->topic_ns, w->observed_ns);
+	q->answer = (struct line){
+		.f = q->factor,
+		.value = lane->length_ns,
+		.slope = w->observed_ns[topic],
+	};
+	q->largest = report_largest_topic(w->topic_ns, w->ix, REPORT_NONE);
+	q->next = report_largest_topic(w->topic_ns, w->ix, topic);
 }
 
 static enum base_status opportunities_scenario_of(const struct search *w, const struct question *q,
@@ -91,35 +84,19 @@ static enum base_status opportunities_scenario_of(const struct search *w, const 
 	return BASE_OK;
 }
 
-/* One pass for up to LANES_A_PASS questions. */
-static enum base_status opportunities_ask(
-	struct search *w, struct question *q, size_t nr, struct base_err *err)
-{
-	struct graph_scenario *scenario = report_array(w->arena, nr, sizeof *scenario);
-	if (!scenario)
-		return report_no_memory(err);
-	for (size_t i = 0; i < nr; i++) {
-		enum base_status made = opportunities_scenario_of(w, &q[i], &scenario[i], err);
-		if (made != BASE_OK)
-			return made;
-	}
-	struct report_pass_options opts = {.scenario = scenario, .nr_scenarios = (unsigned)nr};
-	struct model *m = NULL;
-	enum base_status s = report_pass(w->run, "predicting what a fix would buy", &opts, &m, err);
-	if (s == BASE_OK)
-		s = opportunities_read_answers(w, m, q, nr, err);
-	model_free(m);
-	return s;
-}
-
 static enum base_status ask_all(struct search *w, struct base_err *err)
 {
-	enum base_status s = BASE_OK;
-	for (size_t at = 0; s == BASE_OK && at < w->nr_questions; at += LANES_A_PASS) {
-		size_t rest = w->nr_questions - at;
-		s = opportunities_ask(
-			w, w->question + at, rest < LANES_A_PASS ? rest : LANES_A_PASS, err);
-	}
+	size_t nr = w->nr_questions;
+	struct graph_scenario *scenario = report_array(w->arena, nr, sizeof *scenario);
+	struct report_lane *lane = report_array(w->arena, nr, sizeof *lane);
+	enum base_status s = scenario && lane ? BASE_OK : report_no_memory(err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		s = opportunities_scenario_of(w, &w->question[i], &scenario[i], err);
+	if (s == BASE_OK)
+		s = report_lanes(w->run, "predicting what a fix would buy", scenario, nr, lane,
+			w->arena, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		opportunities_read_answer(w, &lane[i], &w->question[i]);
 	return s;
 }
 

@@ -17,7 +17,6 @@
 
 #define WAITED_MIN 0.01 /* of the path: for how long others waited for a lock, all in all */
 #define SHARE_MIN  0.05 /* of the path: what is done under it */
-enum { LANES_A_PASS = GRAPH_LANES_MAX - 1, PARTS_A_PASS = LANES_A_PASS / REPORT_PART_LEVELS };
 
 static const double parts_reduction[REPORT_PART_LEVELS] = {0.5, 1};
 
@@ -44,28 +43,6 @@ static bool parts_has_contended(struct model *m, double elapsed_ns)
 	return (double)waited_ns >= WAITED_MIN * elapsed_ns;
 }
 
-/* REPORT_APART_NR: it is a part. */
-static enum report_apart parts_why_apart(const struct parts *w, uint32_t topic)
-{
-	static const struct {
-		enum model_state_kind kind;
-		enum report_apart why;
-	} why[] = {
-		{MODEL_STATE_runnable, REPORT_APART_PROCESSOR},
-		{MODEL_STATE_external, REPORT_APART_OUTSIDE},
-		{MODEL_STATE_idle, REPORT_APART_IDLE},
-	};
-	if (w->ix->is_recorders[topic])
-		return REPORT_APART_RECORDER;
-	enum model_state_kind kind = model_state(w->m, w->ix->first_state[topic])->kind;
-	if (model_state(w->m, w->ix->first_state[topic])->cause == MODEL_CAUSE_processor_idle)
-		return REPORT_APART_SCHEDULER;
-	for (size_t i = 0; i < BASE_COUNT(why); i++)
-		if (kind == why[i].kind)
-			return why[i].why;
-	return REPORT_APART_NR;
-}
-
 static enum base_status parts_add_lock(
 	struct parts *w, const struct report_lock *l, struct base_err *err)
 {
@@ -76,7 +53,7 @@ static enum base_status parts_add_lock(
 		.place = l->nr_sites && *l->site[0].where != '?'
 				 ? report_clean(w->arena, l->site[0].where)
 				 : "",
-		.path_ns = l->path_ns,
+		.path_ns = l->own_path_ns,
 		.nr_waits = l->use.contended,
 		.wait_ns = l->use.wait.total_ns,
 		.waiters_max = l->waiters_max,
@@ -88,11 +65,8 @@ static enum base_status parts_add_lock(
 	for (size_t i = 0; i < l->nr_states; i++) {
 		struct report_state_share *x = &p->state[i];
 		*x = l->state[i];
-		x->apart = parts_why_apart(w, w->ix->topic_of[x->state]) != REPORT_APART_NR;
-		if (x->apart) {
-			p->path_ns -= x->path_ns;
+		if (x->apart)
 			continue;
-		}
 		w->taken[x->state] = fmin(w->taken[x->state] + x->share, 1);
 		w->taken_ns[x->state] += x->path_ns;
 	}
@@ -115,7 +89,7 @@ static enum base_status parts_add_locks(
 {
 	struct report_locks_options opts = {.size = sizeof opts, .sort = REPORT_LOCK_SORT_path};
 	struct report_locks *locks = NULL;
-	if (!parts_has_contended(w->m, w->out->elapsed_ns))
+	if (!parts_has_contended(w->m, w->out->own.elapsed_ns))
 		return BASE_OK;
 	enum base_status s = report_locks_build(run, &opts, &locks, err);
 	if (s != BASE_OK)
@@ -140,16 +114,11 @@ static enum base_status parts_add_topic(
 	struct parts *w, uint32_t topic, const uint32_t *state, size_t nr, struct base_err *err)
 {
 	const struct model_state *first = model_state(w->m, w->ix->first_state[topic]);
-	enum report_apart why = parts_why_apart(w, topic);
 	double path_ns = 0;
 	for (size_t i = 0; i < nr; i++)
 		path_ns += fmax(w->path_ns[state[i]] - w->taken_ns[state[i]], 0);
-	if (path_ns <= 0)
+	if (path_ns <= 0 || report_why_apart(w->m, w->ix->first_state[topic]) != REPORT_APART_NR)
 		return BASE_OK;
-	if (why != REPORT_APART_NR) {
-		w->out->apart_ns[why] += path_ns;
-		return BASE_OK;
-	}
 	struct report_part *p = &w->out->part[w->out->nr++];
 	*p = (struct report_part){.topic = topic,
 		.kind = first->kind,
@@ -208,7 +177,6 @@ static enum base_status parts_read_path(struct parts *w, struct base_err *err)
 	w->out->part = report_array(w->arena, w->capacity, sizeof *w->out->part);
 	if (!w->path_ns || !w->taken || !w->taken_ns || !w->out->part)
 		return report_no_memory(err);
-	w->out->elapsed_ns = lane.length_ns;
 	for (size_t i = 0; i < lane.nr_states; i++)
 		if (lane.state[i].state < w->ix->nr_states)
 			w->path_ns[lane.state[i].state] += lane.state[i].path_ns;
@@ -222,17 +190,16 @@ enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *
 	struct parts w = {.out = ret, .arena = a, .m = m, .ix = ix, .capacity = ix->nr_topics};
 	*ret = (struct report_parts){0};
 	enum base_status s = parts_read_path(&w, err);
-	if (s == BASE_OK && ret->elapsed_ns > 0)
+	if (s == BASE_OK)
+		s = report_own_path(&ret->own, m, err);
+	if (s == BASE_OK && ret->own.elapsed_ns > 0)
 		s = parts_add_locks(&w, run, err);
 	if (s == BASE_OK)
 		s = parts_add_topics(&w, err);
 	if (s != BASE_OK)
 		return s;
-	ret->own_ns = ret->elapsed_ns;
-	for (unsigned i = 0; i < REPORT_APART_NR; i++)
-		ret->own_ns -= ret->apart_ns[i];
 	for (size_t i = 0; i < ret->nr; i++)
-		ret->part[i].share = ret->own_ns > 0 ? ret->part[i].path_ns / ret->own_ns : 0;
+		ret->part[i].share = report_own_share(&ret->own, ret->part[i].path_ns);
 	if (ret->nr)
 		qsort(ret->part, ret->nr, sizeof *ret->part, parts_by_path_ns);
 	return BASE_OK;
@@ -255,7 +222,7 @@ enum base_status report_fill_lock_parts(struct report_parts *ret, struct base_ar
 		struct report_part *p = &ret->part[ret->nr];
 		*p = (struct report_part){.is_lock = true,
 			.name = report_clean(a, l->name),
-			.path_ns = l->path_ns,
+			.path_ns = l->own_path_ns,
 			.held_ns = (double)report_lock_hold_ns(&l->use),
 			.state = report_array(a, l->nr_states, sizeof *p->state),
 			.nr_states = l->nr_states};
@@ -319,21 +286,18 @@ enum base_status report_part_name(const struct report_run *run, const char *numb
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 /* A lane's path, by parts: the longest one but `gone`; "": none. */
-static enum base_status parts_longest_then(const struct report_parts *p, struct model *m,
-	unsigned lane, const struct report_part *gone, const char **ret, struct base_err *err)
+static enum base_status parts_longest_then(const struct report_parts *p,
+	const struct report_lane *lane, uint32_t nr_states, const struct report_part *gone,
+	const char **ret, struct base_err *err)
 {
-	struct graph_lane_result r;
-	uint32_t nr_states = graph_nr_states(model_graph(m));
-	enum base_status s = graph_lane(model_graph(m), lane, &r, err);
-	double *by_state =
-		s == BASE_OK ? base_alloc(((size_t)nr_states + 1) * sizeof *by_state) : NULL;
+	double *by_state = base_alloc(((size_t)nr_states + 1) * sizeof *by_state);
 	double most_ns = 0;
 	*ret = "";
 	if (!by_state)
-		return s == BASE_OK ? report_no_memory(err) : s;
-	for (size_t i = 0; i < r.nr_states; i++)
-		if (r.state[i].state < nr_states)
-			by_state[r.state[i].state] += r.state[i].path_ns;
+		return report_no_memory(err);
+	for (size_t i = 0; i < lane->nr_states; i++)
+		if (lane->state[i].state < nr_states)
+			by_state[lane->state[i].state] += lane->state[i].path_ns;
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct report_part *x = &p->part[i];
 		double ns = 0;
@@ -355,59 +319,45 @@ static struct report_best parts_gain(const struct report_parts *all, const struc
 {
 	if (p->is_lock)
 		b.speedup = fmin(
-			b.speedup, report_most_speedup(all->elapsed_ns, p->held_ns, reduction));
+			b.speedup, report_most_speedup(all->own.elapsed_ns, p->held_ns, reduction));
 	b.low = fmin(b.low, b.speedup);
 	b.high = b.no_interval ? b.speedup : b.high;
 	return b;
-}
-
-static enum base_status parts_predict_some(struct report_parts *p, size_t first, size_t nr,
-	struct report_predictor *predictor, struct base_arena *a, bool all_intervals,
-	struct base_err *err)
-{
-	struct graph_scenario lane[LANES_A_PASS];
-	struct report_pass_options opts = {
-		.scenario = lane, .nr_scenarios = (unsigned)nr * REPORT_PART_LEVELS};
-	enum base_status s = BASE_OK;
-	struct model *m = NULL;
-	for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++) {
-		const struct report_part *x = &p->part[first + i / REPORT_PART_LEVELS];
-		s = report_shorter(a, x->state, x->nr_states,
-			parts_reduction[i % REPORT_PART_LEVELS], &lane[i], err);
-	}
-	if (s == BASE_OK)
-		s = report_pass(
-			predictor->run, "predicting what less of each would do", &opts, &m, err);
-	for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++) {
-		struct report_part *x = &p->part[first + i / REPORT_PART_LEVELS];
-		unsigned level = i % REPORT_PART_LEVELS;
-		struct graph_lane_result r;
-		struct report_answer answer = {0};
-		s = graph_lane(model_graph(m), i + 1, &r, err);
-		if (!all_intervals && first + i) /* nobody sees them, and they take most time */
-			report_predictor_leave_intervals(predictor);
-		if (s == BASE_OK)
-			s = report_predictor_ask(predictor, &lane[i], r.length_ns, &answer, err);
-		if (s == BASE_OK && level == REPORT_PART_GONE)
-			s = parts_longest_then(p, m, i + 1, x, &x->then, err);
-		x->gain[level] = parts_gain(p, x, answer.best, parts_reduction[level]);
-		x->predicted = true;
-	}
-	model_free(m);
-	return s;
 }
 
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
 	struct report_predictor *predictor, struct model *m, const struct report_options *opts,
 	struct base_err *err)
 {
-	size_t nr = opts->nr_parts_max < p->nr ? opts->nr_parts_max : p->nr;
-	if (!nr || p->elapsed_ns <= 0)
+	size_t nr = REPORT_PART_LEVELS * (opts->nr_parts_max < p->nr ? opts->nr_parts_max : p->nr);
+	if (!nr || p->own.elapsed_ns <= 0)
 		return BASE_OK;
+	struct graph_scenario *lane = report_array(a, nr, sizeof *lane);
+	struct report_lane *path = report_array(a, nr, sizeof *path);
+	if (!lane || !path)
+		return report_no_memory(err);
 	enum base_status s = report_predictor_ready(
 		predictor, m, REPORT_PARTS_DEFAULT * REPORT_PART_LEVELS, err);
-	for (size_t i = 0; s == BASE_OK && i < nr; i += PARTS_A_PASS)
-		s = parts_predict_some(p, i, nr - i < PARTS_A_PASS ? nr - i : PARTS_A_PASS,
-			predictor, a, opts->all_intervals, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		const struct report_part *x = &p->part[i / REPORT_PART_LEVELS];
+		s = report_shorter(a, x->state, x->nr_states,
+			parts_reduction[i % REPORT_PART_LEVELS], &lane[i], err);
+	}
+	if (s == BASE_OK)
+		s = report_lanes(predictor->run, "predicting what less of each would do", lane, nr,
+			path, a, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		struct report_part *x = &p->part[i / REPORT_PART_LEVELS];
+		unsigned level = i % REPORT_PART_LEVELS;
+		struct report_answer answer = {0};
+		if (!opts->all_intervals && i) /* nobody sees them, and they take most time */
+			report_predictor_leave_intervals(predictor);
+		s = report_predictor_ask(predictor, &lane[i], path[i].length_ns, &answer, err);
+		if (s == BASE_OK && level == REPORT_PART_GONE)
+			s = parts_longest_then(
+				p, &path[i], graph_nr_states(model_graph(m)), x, &x->then, err);
+		x->gain[level] = parts_gain(p, x, answer.best, parts_reduction[level]);
+		x->predicted = true;
+	}
 	return s;
 }

@@ -74,19 +74,29 @@ static enum base_status poles_text_of(struct poles *p, uint32_t topic, const cha
 /* ---- one pole after another ------------------------------------------------------------------ */
 
 /* gone: the edits of that lane. */
-static enum base_status next_pole(struct poles *p, struct graph *g, unsigned lane,
+static enum base_status next_pole(struct poles *p, const struct report_lane *lane,
 	const struct graph_scenario *gone, uint32_t *ret_topic, struct base_err *err)
 {
 	struct report_pole *pole = &p->out->pole[p->out->nr_poles];
-	enum base_status s = report_lane_topics(
-		g, &p->ix, lane, p->topic_ns, p->observed_ns, &pole->length_ns, err);
+	enum base_status s = BASE_OK;
+	report_lane_sums(lane, &p->ix, p->topic_ns, p->observed_ns);
+	pole->length_ns = lane->length_ns;
 	*ret_topic = REPORT_NONE;
-	if (s != BASE_OK || pole->length_ns <= 0)
+	if (pole->length_ns <= 0)
 		return s;
+	struct report_own own;
+	report_own_begin(&own, lane->length_ns);
+	for (size_t i = 0; i < lane->nr_states; i++)
+		(void)report_own_add(&own, p->m, lane->state[i].state, lane->state[i].path_ns);
+	for (uint32_t t = 0; t < p->ix.nr_topics; t++) /* no pole of the program's */
+		if (report_why_apart(p->m, p->ix.first_state[t]) != REPORT_APART_NR)
+			p->topic_ns[t] = 0;
 	*ret_topic = report_largest_topic(p->topic_ns, &p->ix, REPORT_NONE);
 	if (*ret_topic == REPORT_NONE)
 		return BASE_OK;
-	pole->share = p->topic_ns[*ret_topic] / pole->length_ns;
+	if (!p->out->nr_poles)
+		p->out->own = own;
+	pole->share = report_own_share(&own, p->topic_ns[*ret_topic]);
 	pole->then.best.speedup = 1;
 	p->out->nr_poles++;
 	if (gone->nr_edits)
@@ -101,17 +111,17 @@ static enum base_status find_poles(struct poles *p, size_t nr_max, struct base_e
 	if (!topic || !p->out->pole)
 		return report_no_memory(err);
 	static const struct graph_scenario nothing = {0};
-	enum base_status s = next_pole(p, model_graph(p->m), 0, &nothing, &topic[0], err);
-	for (size_t i = 1; s == BASE_OK && i < nr_max && topic[i - 1] != REPORT_NONE; i++) {
-		struct graph_scenario gone;
-		struct report_pass_options opts = {.scenario = &gone, .nr_scenarios = 1};
-		struct model *m = NULL;
-		s = scale_topics(p, topic, i, 0, &gone, err);
+	struct graph_scenario gone = nothing;
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; s == BASE_OK && i < nr_max && (!i || topic[i - 1] != REPORT_NONE); i++) {
+		struct report_lane lane;
+		if (i)
+			s = scale_topics(p, topic, i, 0, &gone, err);
 		if (s == BASE_OK)
-			s = report_pass(p->run, "looking for the next pole", &opts, &m, err);
+			s = report_lanes(p->run, "looking for the next pole", &gone, 1, &lane,
+				p->out->arena, err);
 		if (s == BASE_OK)
-			s = next_pole(p, model_graph(m), 1, &gone, &topic[i], err);
-		model_free(m);
+			s = next_pole(p, &lane, &gone, &topic[i], err);
 	}
 	return s;
 }
@@ -197,23 +207,21 @@ static enum base_status poles_ask(
 	struct poles *p, struct subject **question, size_t nr, struct base_err *err)
 {
 	struct graph_scenario lane[LANES_A_PASS];
-	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = (unsigned)nr};
-	struct model *m = NULL;
+	struct report_lane answer[LANES_A_PASS];
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; s == BASE_OK && i < nr; i++)
 		s = scale_topics(p, &question[i]->topic, 1, question[i]->factor, &lane[i], err);
 	if (s == BASE_OK)
-		s = report_pass(p->run, "looking for drag and slack", &opts, &m, err);
+		s = report_lanes(
+			p->run, "looking for drag and slack", lane, nr, answer, p->out->arena, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
-		double length_ns;
-		s = report_lane_topics(model_graph(m), &p->ix, (unsigned)i + 1, p->topic_ns,
-			p->observed_ns, &length_ns, err);
-		if (s == BASE_OK && question[i]->factor < 1) /* it is on the path */
+		double length_ns = answer[i].length_ns;
+		report_lane_sums(&answer[i], &p->ix, p->topic_ns, p->observed_ns);
+		if (question[i]->factor < 1) /* it is on the path */
 			s = take_drag(p, question[i], &lane[i], length_ns, err);
-		else if (s == BASE_OK)
+		else
 			take_length(p, question[i], length_ns, p->observed_ns[question[i]->topic]);
 	}
-	model_free(m);
 	return s;
 }
 
@@ -283,13 +291,16 @@ static enum base_status poles_fill(
 enum base_status report_poles_build(const struct report_run *run,
 	const struct report_poles_options *opts, struct report_poles **ret, struct base_err *err)
 {
-	struct poles p = {.run = run, .out = report_answer_new(sizeof *p.out)};
+	struct report_shared_pass shared = {0};
+	struct report_run with = report_sharing(run, &shared);
+	struct poles p = {.run = &with, .out = report_answer_new(sizeof *p.out)};
 	if (!p.out)
 		return report_no_memory(err);
 	enum base_status s = poles_fill(&p, opts, err);
 	report_predictor_fini(&p.predictor);
 	report_index_fini(&p.ix);
 	model_free(p.m);
+	report_shared_pass_fini(&shared);
 	if (s != BASE_OK)
 		report_poles_free(p.out);
 	else
@@ -317,7 +328,13 @@ static void poles_finding(
 			"%.2f%s as fast (predicted, method: %s)",
 			p->pole[1].state, p->nr_poles - 1, last->then.best.speedup,
 			report_times(st), report_method_of(last->then.best.replay_share));
-	base_str_add(out, ".\n\n");
+	base_str_add(out, ".");
+	if (report_own_tells(&p->own)) {
+		base_str_add(out, " The ");
+		report_own_words(out, &p->own);
+		base_str_add(out, ".");
+	}
+	base_str_add(out, "\n\n");
 }
 
 static void poles_pole_state(struct base_str *out, const void *row, const struct base_layout *l)

@@ -46,20 +46,10 @@ struct report_part {
 	const char *
 		then; /* the longest part of the path that is left when this one is gone; "" none */
 };
-/* What is on the path and not the program's doing, by reason (enum report_apart). */
-enum report_apart {
-	REPORT_APART_PROCESSOR, /* other programs had the processors */
-	REPORT_APART_SCHEDULER, /* nobody had the processor: the scheduler took its time */
-	REPORT_APART_OUTSIDE,   /* whoever is at the other end was not recorded */
-	REPORT_APART_RECORDER,  /* longpole itself */
-	REPORT_APART_IDLE,      /* nothing was recorded of who ran */
-	REPORT_APART_NR
-};
 struct report_parts {
 	struct report_part *part;
 	size_t nr;
-	double elapsed_ns, apart_ns[REPORT_APART_NR],
-		own_ns; /* own: elapsed without what is apart */
+	struct report_own own;
 };
 
 bool report_is_part_number(const char *text); /* "#2" */
@@ -351,7 +341,7 @@ json_t *report_loops_json(const struct report_loops *l);
 struct report_pole {
 	const char *state, *where;
 	double length_ns; /* of the critical path, with the poles before this one at no cost */
-	double share;     /* of it, in this state */
+	double share;     /* of what of it is the program's own, in this state */
 	struct report_answer then; /* the run with the poles before this one at no cost */
 };
 struct report_slack {
@@ -369,6 +359,7 @@ struct report_poles {
 	struct base_arena *arena;
 	struct report_trace trace;
 	double elapsed_ns, tolerance;
+	struct report_own own;
 	struct report_pole *pole; /* the longest first */
 	size_t nr_poles;
 	struct report_slack *slack; /* most time first */

@@ -418,7 +418,7 @@ static void screen_other_gain(
 /* Hardly any of the path is the program's own doing. */
 static bool screen_is_apart(const struct report_parts *p)
 {
-	return !p->nr || p->own_ns < OWN_SHARE_MIN * p->elapsed_ns;
+	return !p->nr || p->own.own_ns < OWN_SHARE_MIN * p->own.elapsed_ns;
 }
 
 enum base_status report_fill_pole(struct report *r, struct base_err *err)
@@ -461,19 +461,19 @@ static void screen_apart(
 	const struct report_parts *p = &r->parts;
 	struct base_str s = {0};
 	const char *between = "";
-	if (p->elapsed_ns - p->own_ns <= BUSY_SHARE_MIN * p->elapsed_ns)
+	if (p->own.elapsed_ns - p->own.own_ns <= BUSY_SHARE_MIN * p->own.elapsed_ns)
 		return;
 	base_str_add(&s, "Not the program's doing: ");
 	for (unsigned i = 0; i < REPORT_APART_NR; i++) {
-		if (p->apart_ns[i] < PART_SHARE_MIN * p->elapsed_ns)
+		if (p->own.apart_ns[i] < PART_SHARE_MIN * p->own.elapsed_ns)
 			continue;
 		base_str_add(&s, between);
-		report_percent(&s, p->apart_ns[i] / p->elapsed_ns);
+		report_percent(&s, p->own.apart_ns[i] / p->own.elapsed_ns);
 		base_str_addf(&s, " %s", text[i]);
 		between = ", ";
 	}
 	base_str_add(&s, ". Shares below are of the other ");
-	report_ns(&s, p->own_ns);
+	report_ns(&s, p->own.own_ns);
 	base_str_add(&s, "; speedups are of the whole run.");
 	report_wrap(out, st, "", 0, base_str_text(&s));
 	base_str_fini(&s);
@@ -582,8 +582,7 @@ static void screen_details(struct base_str *out, const struct report *r,
 	if (p->nr_details < 2 && !p->is_lock)
 		return;
 	for (size_t i = 0; i < p->nr_details; i++) {
-		const double share =
-			r->parts.own_ns > 0 ? p->detail[i].path_ns / r->parts.own_ns : 0;
+		const double share = report_own_share(&r->parts.own, p->detail[i].path_ns);
 		if (share < PART_SHARE_MIN && !p->is_lock && !st->full)
 			break;
 		base_str_add(&s, i ? ", " : "");
@@ -737,7 +736,7 @@ static bool screen_overlaps(const struct report_parts *p)
 	double all_ns = 0;
 	for (size_t i = 0; i < p->nr; i++)
 		all_ns += p->part[i].path_ns;
-	return all_ns > p->own_ns * (1 + PART_SHARE_MIN);
+	return all_ns > p->own.own_ns * (1 + PART_SHARE_MIN);
 }
 
 static void screen_rank_caveats(struct screen_caveats *c, const struct report_ranks *r)

@@ -348,7 +348,7 @@ static void report_text_next(
 	const struct report_trace *t = &r->trace;
 	const struct report_parts *p = &r->parts;
 	bool kernel = wants_the_kernel(r);
-	bool predicted = p->nr && p->part[0].predicted && p->own_ns > p->elapsed_ns / 10;
+	bool predicted = p->nr && p->part[0].predicted && p->own.own_ns > p->own.elapsed_ns / 10;
 	const char *label = "NEXT";
 	if (kernel) {
 		report_heading(out, st, label);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum {
-	LANES_A_PASS = GRAPH_LANES_MAX - 1,
 	ENDS = REPORT_LANES_MAX /* estimate, low, high share */
 };
 
@@ -25,6 +24,7 @@ struct resolver {
 	uint32_t nr_states, nr_queues;
 	double *path_ns; /* lane 0, by state */
 	double elapsed_ns;
+	struct report_own own;
 	double timed_ns;      /* of it: waits that a time limit or a signal ended */
 	double *waited_ns;    /* likewise, on the path or not */
 	double *factor[ENDS]; /* by state, of the scenario at hand */
@@ -218,6 +218,20 @@ static bool whatif_leaves(
 	return factor > 1 && model_state(w->m, x->state)->kind == MODEL_STATE_runnable;
 }
 
+/* Where an edit is mostly of what is not the program's doing, the share is of the whole path. */
+static void whatif_count(
+	const struct resolver *w, struct report_match *match, uint32_t state, double share)
+{
+	double path_ns = w->path_ns[state] * share;
+	if (report_why_apart(w->m, state) == REPORT_APART_NR)
+		match->path_ns += path_ns;
+	else
+		match->apart_ns += path_ns;
+	match->path_share = match->apart_ns > match->path_ns
+				    ? (match->path_ns + match->apart_ns) / w->elapsed_ns
+				    : report_own_share(&w->own, match->path_ns);
+}
+
 /* Of all that a report calls "#2", or of a lock: what its holders do, wherever they do it. */
 static enum base_status apply_to_part(struct resolver *w, const struct report_edit *e,
 	const struct report_part *part, struct report_prediction *p, struct report_match *match,
@@ -232,7 +246,8 @@ static enum base_status apply_to_part(struct resolver *w, const struct report_ed
 		for (unsigned k = 0; k < ENDS; k++)
 			w->factor[k][x->state] *= 1 - (1 - e->factor) * x->share;
 	}
-	match->path_share = part->path_ns / w->elapsed_ns;
+	match->path_ns = part->path_ns;
+	match->path_share = report_own_share(&w->own, part->path_ns);
 	match->example = report_clean(w->arena, part->name);
 	if (part->is_lock && e->factor < 1)
 		p->most_speedup = report_most_speedup(w->elapsed_ns, part->held_ns, 1 - e->factor);
@@ -266,7 +281,7 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 				continue;
 			match->nr_states++;
 			match->estimated |= p.estimated;
-			match->path_share += w->path_ns[s] * p.share[0] / w->elapsed_ns;
+			whatif_count(w, match, s, p.share[0]);
 			match->waited_ns += w->waited_ns[s];
 			match->elided |= is_elided(w, e, s);
 			w->elided[s] |= is_elided(w, e, s);
@@ -338,7 +353,7 @@ static enum base_status apply_balance(struct resolver *w, const struct report_ed
 	for (uint32_t s = 0; s < w->nr_states; s++) {
 		share[s] = meant[s].share[0];
 		match->estimated |= meant[s].estimated;
-		match->path_share += w->path_ns[s] * share[s] / w->elapsed_ns;
+		whatif_count(w, match, s, share[s]);
 		if (share[s] > 0 && w->path_ns[s] > most_ns) {
 			most_ns = w->path_ns[s];
 			match->example = example_of(model_state(w->m, s), e->pattern);
@@ -528,24 +543,21 @@ static enum base_status whatif_ask(const struct report_run *run, const struct re
 	const struct report_index *ix, struct lane_answer *answer, struct base_err *err)
 {
 	double *topic_ns = report_array(w->arena, ix->nr_topics, sizeof *topic_ns);
-	enum base_status s = topic_ns ? BASE_OK : report_no_memory(err);
+	struct graph_scenario *lane = report_array(w->arena, w->nr_lanes, sizeof *lane);
+	struct report_lane *path = report_array(w->arena, w->nr_lanes, sizeof *path);
+	enum base_status s = topic_ns && lane && path ? BASE_OK : report_no_memory(err);
 	static const struct graph_scenario nothing = {0};
-	for (size_t at = 0; s == BASE_OK && at < w->nr_lanes; at += LANES_A_PASS) {
-		size_t nr = w->nr_lanes - at < LANES_A_PASS ? w->nr_lanes - at : LANES_A_PASS;
-		struct graph_scenario lane[LANES_A_PASS];
-		struct report_pass_options opts = {.scenario = lane, .nr_scenarios = (unsigned)nr};
-		for (size_t i = 0; i < nr; i++)
-			lane[i] = w->no_path[at + i] ? nothing : w->lane[at + i];
-		struct model *m = NULL;
-		s = report_pass(run, "predicting the scenarios", &opts, &m, err);
-		for (size_t i = 0; s == BASE_OK && i < nr; i++) {
-			struct lane_answer *a = &answer[at + i];
-			s = report_lane_topics(model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL,
-				&a->length_ns, err);
-			a->largest = report_largest_topic(topic_ns, ix, REPORT_NONE);
-			a->largest_ns = a->largest == REPORT_NONE ? 0 : topic_ns[a->largest];
-		}
-		model_free(m);
+	for (size_t i = 0; s == BASE_OK && i < w->nr_lanes; i++)
+		lane[i] = w->no_path[i] ? nothing : w->lane[i];
+	if (s == BASE_OK)
+		s = report_lanes(
+			run, "predicting the scenarios", lane, w->nr_lanes, path, w->arena, err);
+	for (size_t i = 0; s == BASE_OK && i < w->nr_lanes; i++) {
+		struct lane_answer *a = &answer[i];
+		report_lane_sums(&path[i], ix, topic_ns, NULL);
+		a->length_ns = path[i].length_ns;
+		a->largest = report_largest_topic(topic_ns, ix, REPORT_NONE);
+		a->largest_ns = a->largest == REPORT_NONE ? 0 : topic_ns[a->largest];
 	}
 	return s;
 }
@@ -635,6 +647,9 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	if (!lane.found || lane.length_ns <= 0)
 		return report_no_path(err);
 	w->elapsed_ns = lane.length_ns;
+	s = report_own_path(&w->own, w->m, err);
+	if (s != BASE_OK)
+		return s;
 	for (size_t i = 0; i < lane.nr_states; i++)
 		w->timed_ns +=
 			lane.state[i].path_ns * model_state_timed_share(w->m, lane.state[i].state);
@@ -773,11 +788,14 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	struct report_pass_options plain = {0};
 	struct report_index ix = {0};
 	struct resolver w = {.scenarios = s};
+	struct report_shared_pass shared = {0};
+	struct report_run with = report_sharing(run, &shared);
 	struct report_whatif *out = report_answer_new(sizeof *out);
 	double polled_ns = 0;
 	enum base_status st = BASE_OK;
 	if (!out)
 		return report_no_memory(err);
+	run = &with;
 	if (st == BASE_OK)
 		st = choose_methods(&w, out, run, methods, err);
 	plain.sink = w.tokens ? graph_tokens_sink(w.tokens)
@@ -805,6 +823,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		st = whatif_fill(out, run, &w, &ix, err);
 	if (st == BASE_OK) {
 		out->elapsed_ns = w.elapsed_ns;
+		out->own = w.own;
 		out->timed_share = w.timed_ns / w.elapsed_ns;
 		out->polled_share = polled_ns / w.elapsed_ns;
 		out->late_timer_reads = model_nr_late_timer_reads(w.m);
@@ -814,6 +833,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	graph_tokens_free(w.tokens);
 	graph_replay_free(w.log);
 	model_free(w.m);
+	report_shared_pass_fini(&shared);
 	if (st != BASE_OK)
 		report_whatif_free(out);
 	else

@@ -16,7 +16,9 @@ static void match_line(struct base_str *out, const struct report_match *m)
 	else {
 		base_str_addf(out, "%llu {state|states}, ", (unsigned long long)m->nr_states);
 		report_percent(out, m->path_share);
-		base_str_add(out, " of the path");
+		base_str_add(out, m->apart_ns > m->path_ns
+					  ? " of the whole path, not the program's doing"
+					  : " of the path");
 	}
 	if (m->elided) {
 		base_str_add(out, ", ");
@@ -281,6 +283,10 @@ static void how_line(
 		base_str_addf(&s,
 			"; in %llu {place|places} the trace lacks what somebody waits for",
 			(unsigned long long)w->base.nr_given);
+	if (report_own_tells(&w->own)) {
+		base_str_add(&s, "; ");
+		report_own_words(&s, &w->own);
+	}
 	base_str_add(&s, " (--explain)");
 	report_wrap(out, st, "How        ", 11, base_str_text(&s));
 	base_str_reset(&s);

@@ -237,6 +237,39 @@ locks_agree() {
 	done <gains
 }
 
+# The same part of the path has the same share, whichever command says it: of the path without what is not the program's doing.
+# shares_agree TRACE - adds to $nr_shares, and to $nr_locks those of locks.
+shares_agree() {
+	local number share name is_lock has_lock
+	rm -f locks.json
+	longpole report --json "$1" >report.json
+	has_lock=$(jq 'any(.result.parts[]; .is_lock)' report.json)
+	while IFS=$'\t' read -r number share name is_lock; do
+		longpole whatif --json --method=path "$1" "#$number=-50%" >whatif.json
+		is_json whatif.json ".result.scenarios[0].edits[0].path_share - $share | fabs < 1e-5"
+		nr_shares=$((nr_shares + 1))
+		[[ $is_lock == true ]] || continue
+		[[ -s locks.json ]] || longpole locks --json "$1" >locks.json
+		jq --arg name "$name" '.result.locks[] | select(.lock == $name)' locks.json >lock.json
+		is_json lock.json ".path_share - $share | fabs < 1e-5"
+		nr_locks=$((nr_locks + 1))
+	done < <(jq -r '.result.parts[:2][] | [.number, .share, .name, .is_lock] | @tsv' report.json)
+	[[ $has_lock == false ]] || return 0
+	jq -e '.result.parts != []' report.json >/dev/null || return 0
+	longpole poles --json "$1" >poles.json
+	is_json poles.json ".result.poles[0].share - $(jq '.result.parts[0].share' report.json) | fabs < 1e-5"
+}
+
+test_predict_shares_agree() {
+	local trace nr=0 nr_shares=0 nr_locks=0
+	for trace in "$LONGPOLE_SOURCE"/tests/golden/screens/*.lpt; do
+		cp "$trace" kept.lpt
+		shares_agree kept.lpt
+		nr=$((nr + 1))
+	done
+	((nr >= 20 && nr_shares > 30 && nr_locks >= 4)) || fail "$nr traces, $nr_shares shares, $nr_locks of locks"
+}
+
 test_predict_locks_that_are_no_part() {
 	expect 0 longpole record -q -o prodcons.lpt -- "$LONGPOLE_BUILD/tests/target/prodcons"
 	locks_agree prodcons.lpt

@@ -352,11 +352,20 @@ static void pyramid_keeps_its_size(void **state)
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
+static enum base_status two_waits(
+	const struct report_run *run, struct model *m, struct base_str *ret, struct base_err *err)
+{
+	(void)run;
+	(void)err;
+	assert_non_null(m);
+	base_str_add(ret, "prog;main;[wait: mutex m] 700000\nprog;x 5\n");
+	return BASE_OK;
+}
+
 static struct report_html *page_of(struct bench *b, struct base_str *page)
 {
 	struct report_run run = {.reader = b->reader, .trace_path = "/tmp/a/t.lpt"};
-	struct report_html_options opts = {
-		.waits_by_call_path = "prog;main;[wait: mutex m] 700000\nprog;x 5\n"};
+	struct report_html_options opts = {.waits_by_call_path = two_waits};
 	struct report_html *h = NULL;
 	assert_int_equal(report_html_build(&run, &opts, &h, &b->err), BASE_OK);
 	report_html_page(page, h);
@@ -603,7 +612,7 @@ static void out_of_memory(void **state)
 	struct bench b;
 	slow_and_fast(&b);
 	struct report_run run = {.reader = b.reader, .trace_path = b.path};
-	struct report_html_options opts = {.waits_by_call_path = "a;b 5\n"};
+	struct report_html_options opts = {.waits_by_call_path = two_waits};
 	unsigned refused = 0;
 	/* a walk with growing steps: each pass over the trace allocates the same things */
 	for (uint64_t n = 1, step = 1;; n += step, step = 1 + n / 60) {

@@ -340,8 +340,8 @@ static void other_programs_are_set_apart(void **state)
 	PUT(&b, 1000, 1, sleep_end);
 	end(&b, 1000);
 	struct report *r = parts_build(&b);
-	assert_near(r->parts.apart_ns[REPORT_APART_PROCESSOR], 700e3, 1);
-	assert_near(r->parts.own_ns, 300e3, 1);
+	assert_near(r->parts.own.apart_ns[REPORT_APART_PROCESSOR], 700e3, 1);
+	assert_near(r->parts.own.own_ns, 300e3, 1);
 	assert_int_equal(r->parts.part[0].kind, MODEL_STATE_sleep);
 	assert_near(r->parts.part[0].share, 2.0 / 3, 1e-6);
 	assert_true(

@@ -480,6 +480,18 @@ static void locks_find_mostly(const struct builder *b, struct report_lock *l)
 	}
 }
 
+/* What is done under it, without what is not the program's doing. */
+static void locks_find_own(const struct builder *b, struct report_lock *l)
+{
+	l->own_path_ns = l->path_ns;
+	for (size_t i = 0; i < l->nr_states; i++) {
+		struct report_state_share *x = &l->state[i];
+		x->apart = report_why_apart(b->m, x->state) != REPORT_APART_NR;
+		l->own_path_ns -= x->apart ? x->path_ns : 0;
+	}
+	locks_find_mostly(b, l);
+}
+
 static enum base_status locks_add_states(
 	struct builder *b, const struct graph_lane_result *lane, struct base_err *err)
 {
@@ -501,7 +513,7 @@ static enum base_status locks_add_states(
 	if (s == BASE_OK)
 		s = locks_list_states(b, &of, path_ns, err);
 	for (size_t i = 0; s == BASE_OK && i < b->out->nr_locks; i++)
-		locks_find_mostly(b, &b->out->lock[i]);
+		locks_find_own(b, &b->out->lock[i]);
 	base_map_fini(&of);
 	base_free(path_ns);
 	return s;
@@ -520,6 +532,9 @@ static enum base_status locks_add_path(struct builder *b, struct base_err *err)
 		return BASE_OK; /* tallies know of no lock */
 	out->has |= REPORT_LOCKS_path;
 	out->path_ns = lane.length_ns;
+	s = report_own_path(&out->own, b->m, err);
+	if (s != BASE_OK)
+		return s;
 	for (size_t i = 0; i < lane.nr_states; i++) {
 		const struct model_state *st = model_state(b->m, lane.state[i].state);
 		uint32_t row = state_row(b, lane.state[i].state);
@@ -544,24 +559,20 @@ static enum base_status locks_add_path(struct builder *b, struct base_err *err)
 static enum base_status locks_ask(
 	struct builder *b, const struct graph_scenario *lane, unsigned nr, struct base_err *err)
 {
-	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = nr};
-	struct model *m = NULL;
+	struct report_lane answer[GRAPH_LANES_MAX - 1];
 	enum base_status s = report_predictor_ready(&b->predictor, b->m, nr, err);
 	report_predictor_leave_intervals(&b->predictor);
 	if (s == BASE_OK)
-		s = report_pass(b->run, "predicting shorter holds", &opts, &m, err);
+		s = report_lanes(
+			b->run, "predicting shorter holds", lane, nr, answer, b->out->arena, err);
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
-		struct graph_lane_result r;
 		struct report_lock_gain *g = &b->out->lock[i].halved;
-		s = graph_lane(model_graph(m), i + 1, &r, err);
 		g->tried = true;
 		g->most_speedup = report_most_speedup(
 			b->out->path_ns, (double)report_lock_hold_ns(&b->out->lock[i].use), HALF);
-		if (s == BASE_OK)
-			s = report_predictor_ask(
-				&b->predictor, &lane[i], r.length_ns, &g->answer, err);
+		s = report_predictor_ask(
+			&b->predictor, &lane[i], answer[i].length_ns, &g->answer, err);
 	}
-	model_free(m);
 	b->out->has |= b->predictor.log ? REPORT_LOCKS_replay : 0;
 	b->out->own_error = b->predictor.base.own_error;
 	return s;

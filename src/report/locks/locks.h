@@ -80,6 +80,7 @@ struct report_lock { /* locks of one name */
 	uint64_t nr_convoys, convoy_ns, convoy_longest; /* longest: acquisitions */
 	double path_ns, path_hold_ns; /* all that is done while it is held, waiting for it and its
 					 hand-off; the first alone */
+	double own_path_ns;           /* path_ns without what is not the program's doing */
 	struct report_state_share *state; /* path_ns, state by state */
 	size_t nr_states;
 	struct report_lock_gain halved;
@@ -111,6 +112,7 @@ struct report_locks {
 	unsigned has;                         /* REPORT_LOCKS_* */
 	uint64_t tick_hz, elapsed_ns, cpu_ns; /* cpu_ns: the program's, in all; 0: not known */
 	double path_ns, outside_ns;           /* outside: of it waiting for who was not recorded */
+	struct report_own own;                /* of the path */
 	double own_error;                     /* own_error: of replay */
 	struct report_lock_use all;
 	uint64_t nr_static, held_ns, held_running_ns, wait_ns, nr_threads_locking;

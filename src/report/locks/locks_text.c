@@ -76,7 +76,7 @@ static void locks_text_finding(
 				  "those that are waited for.");
 	else if (path && path->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns) {
 		base_str_addf(&s, "%s is ", path->name);
-		report_percent(&s, path->path_ns / l->path_ns);
+		report_percent(&s, report_own_share(&l->own, path->own_path_ns));
 		base_str_add(&s, " of the critical path (observed)");
 		gain_words(&s, path, st);
 		base_str_add(&s, ".");
@@ -385,6 +385,10 @@ static void known_line(
 						   : ", holds were not timed",
 			l->has & REPORT_LOCKS_held ? " and convoys"
 						   : ", convoys and time with any lock held");
+	if (l->has & REPORT_LOCKS_path && report_own_tells(&l->own)) {
+		base_str_add(&s, "; ");
+		report_own_words(&s, &l->own);
+	}
 	if (l->has & REPORT_LOCKS_path)
 		base_str_add(&s,
 			"; path: share of the critical path in holds of it, waits for it and "

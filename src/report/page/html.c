@@ -120,6 +120,7 @@ static enum base_status add_locks(struct making *w)
 		.size = sizeof opts, .sort = REPORT_LOCK_SORT_path, .nr_gains_max = LOCK_GAINS};
 	enum base_status s = report_locks_build(w->run, &opts, &w->h->locks, w->err);
 	report_learned_fini(w->run->learned); /* nobody predicts any more */
+	report_shared_lanes_fini(w->run->shared);
 	return set_part(
 		w, "locks", s, s == BASE_OK ? result_of(report_locks_json(w->h->locks)) : NULL);
 }
@@ -174,8 +175,7 @@ static enum base_status html_add_connections(struct making *w)
 static enum base_status add_flame(struct making *w)
 {
 	json_t *part = NULL;
-	enum base_status s =
-		report_html_flame_json(w->run, w->opts->waits_by_call_path, &part, w->err);
+	enum base_status s = report_html_flame_json(w->run, w->opts, &part, w->err);
 	return set_part(w, "flame", s, part);
 }
 
@@ -270,7 +270,7 @@ enum base_status report_html_build(const struct report_run *run,
 {
 	struct base_err own; /* reasons are kept also for who does not ask */
 	struct report_learned learned = {0};
-	struct report_shared_pass shared = {0};
+	struct report_shared_pass shared = {.has_all = true};
 	struct making w = {.with = *run,
 		.run = &w.with,
 		.opts = opts,

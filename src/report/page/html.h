@@ -27,8 +27,10 @@ enum {
 
 struct report_html_options {
 	size_t max_data_bytes; /* 0: REPORT_HTML_DATA_MAX */
-	/* Lines "frame;frame weight_ns" of all waiting, outermost frame first; NULL: none. */
-	const char *waits_by_call_path;
+	/* Puts lines "frame;frame weight_ns" of all waiting, outermost frame first, into ret (the
+	 * layer above knows the format), of the run's model; NULL: none. */
+	enum base_status (*waits_by_call_path)(const struct report_run *run, struct model *m,
+		struct base_str *ret, struct base_err *err);
 	/* Documents of other commands' --json ({"schema": "longpole/COMMAND/1", "result": ...}), to
 	 * be shown in panels of their own; see report_html_attachable(). */
 	json_t *const *attached;
@@ -37,7 +39,7 @@ struct report_html_options {
 /* A document that the page has a panel for; *ret_name: "ciat". */
 bool report_html_attachable(const json_t *document, const char **ret_name);
 struct report_html;
-/* Reads the trace some twenty times. A trace without a path makes a page that says so. */
+/* Reads the trace some ten times. A trace without a path makes a page that says so. */
 enum base_status report_html_build(const struct report_run *run,
 	const struct report_html_options *opts, struct report_html **ret,
 	struct base_err *err) BASE_MUST_CHECK;

@@ -9,9 +9,11 @@
 
 #include <math.h>
 
-enum { TOPICS_MAX = 10, A_ROUND = 3, ROUNDS = 4, LANES = GRAPH_LANES_MAX - 1 };
+enum { TOPICS_MAX = 10, A_ROUND = 3, ROUNDS = 4, QUESTIONS_MAX = 4 * TOPICS_MAX };
 #define SHARE_MIN 0.005
 static const unsigned predicted_percent[] = {25, 50, 75, 100};
+_Static_assert(TOPICS_MAX *BASE_COUNT(predicted_percent) <= QUESTIONS_MAX, "asked at once");
+_Static_assert(TOPICS_MAX *A_ROUND <= QUESTIONS_MAX, "asked at once");
 static const unsigned more_processors[] = {1, 2, 4};
 
 struct topic {
@@ -85,9 +87,10 @@ static struct graph_scenario html_curves_scenario_of(
 static enum base_status html_curves_ask(
 	struct curves *c, const struct question *q, size_t nr, struct base_err *err)
 {
-	struct graph_scenario lane[LANES];
-	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = (unsigned)nr};
-	struct model *m = NULL;
+	struct graph_scenario *lane = report_array(c->arena, nr, sizeof *lane);
+	struct report_lane *answer = report_array(c->arena, nr, sizeof *answer);
+	if (!lane || !answer)
+		return report_no_memory(err);
 	for (size_t i = 0; i < nr; i++) {
 		struct graph_edit *edit =
 			report_array(c->arena, q[i].topic->nr_edits, sizeof *edit);
@@ -95,16 +98,15 @@ static enum base_status html_curves_ask(
 			return report_no_memory(err);
 		lane[i] = html_curves_scenario_of(q[i].topic, q[i].reduction, edit);
 	}
-	enum base_status s = report_pass(c->run, "computing curves", &opts, &m, err);
+	enum base_status s =
+		report_lanes(c->run, "computing curves", lane, nr, answer, c->arena, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
-		struct graph_curve_point p = {.reduction = q[i].reduction};
-		s = report_lane_topics(model_graph(m), &c->ix, (unsigned)i + 1, c->topic_ns,
-			c->observed_ns, &p.length_ns, err);
+		struct graph_curve_point p = {
+			.reduction = q[i].reduction, .length_ns = answer[i].length_ns};
+		report_lane_sums(&answer[i], &c->ix, c->topic_ns, c->observed_ns);
 		p.state_ns = c->observed_ns[q[i].topic->topic];
-		if (s == BASE_OK)
-			s = graph_curve_add(&q[i].topic->curve, &p, err);
+		s = graph_curve_add(&q[i].topic->curve, &p, err);
 	}
-	model_free(m);
 	return s;
 }
 
@@ -112,12 +114,12 @@ static enum base_status html_curves_by_path(struct curves *c, struct base_err *e
 {
 	enum base_status s = BASE_OK;
 	for (unsigned round = 0; s == BASE_OK && round < ROUNDS; round++) {
-		struct question q[LANES];
+		struct question q[QUESTIONS_MAX];
 		size_t nr = 0;
 		for (size_t i = 0; i < c->nr; i++) {
 			double at[A_ROUND];
 			unsigned n = graph_curve_next(&c->topic[i].curve, at, A_ROUND);
-			for (unsigned k = 0; k < n && nr < LANES; k++)
+			for (unsigned k = 0; k < n; k++)
 				q[nr++] = (struct question){&c->topic[i], at[k]};
 		}
 		if (!nr)
@@ -132,19 +134,12 @@ static enum base_status html_curves_by_path(struct curves *c, struct base_err *e
 /* The points of the curve that predictions are made at: a topic's are together. */
 static enum base_status ask_at_predicted(struct curves *c, struct base_err *err)
 {
-	enum base_status s = BASE_OK;
-	size_t all = c->nr * BASE_COUNT(predicted_percent);
-	for (size_t at = 0; s == BASE_OK && at < all; at += LANES) {
-		struct question q[LANES];
-		size_t nr = all - at < LANES ? all - at : LANES;
-		for (size_t i = 0; i < nr; i++)
-			q[i] = (struct question){
-				&c->topic[(at + i) / BASE_COUNT(predicted_percent)],
-				predicted_percent[(at + i) % BASE_COUNT(predicted_percent)] /
-					100.0};
-		s = html_curves_ask(c, q, nr, err);
-	}
-	return s;
+	struct question q[QUESTIONS_MAX];
+	size_t nr = c->nr * BASE_COUNT(predicted_percent);
+	for (size_t i = 0; i < nr; i++)
+		q[i] = (struct question){&c->topic[i / BASE_COUNT(predicted_percent)],
+			predicted_percent[i % BASE_COUNT(predicted_percent)] / 100.0};
+	return html_curves_ask(c, q, nr, err);
 }
 
 static double length_at(const struct graph_curve *curve, double reduction)

@@ -250,7 +250,7 @@ static enum base_status html_flame_add_line(struct flame *f, const char *line, s
 	return s;
 }
 
-static enum base_status by_waits(struct flame *f, const char *text, struct base_err *err)
+static enum base_status by_lines(struct flame *f, const char *text, struct base_err *err)
 {
 	while (text && *text) {
 		const char *end = strchr(text, '\n');
@@ -260,6 +260,18 @@ static enum base_status by_waits(struct flame *f, const char *text, struct base_
 		text = end ? end + 1 : NULL;
 	}
 	return BASE_OK;
+}
+
+static enum base_status by_waits(struct flame *f, const struct report_run *run, struct model *m,
+	const struct report_html_options *opts, struct base_err *err)
+{
+	struct base_str lines = {0};
+	enum base_status s =
+		opts->waits_by_call_path ? opts->waits_by_call_path(run, m, &lines, err) : BASE_OK;
+	if (s == BASE_OK)
+		s = lines.failed ? report_no_memory(err) : by_lines(f, base_str_text(&lines), err);
+	base_str_fini(&lines);
+	return s;
 }
 
 /* ---- the document ---------------------------------------------------------------------------- */
@@ -283,7 +295,7 @@ static void tree_fini(struct tree *t)
 }
 
 enum base_status report_html_flame_json(const struct report_run *run,
-	const char *waits_by_call_path, json_t **ret, struct base_err *err)
+	const struct report_html_options *opts, json_t **ret, struct base_err *err)
 {
 	struct flame f = {.texts = base_strtab_new()};
 	struct report_pass_options plain = {0};
@@ -296,7 +308,7 @@ enum base_status report_html_flame_json(const struct report_run *run,
 	if (s == BASE_OK)
 		s = by_cpu(&f, m, err);
 	if (s == BASE_OK)
-		s = by_waits(&f, waits_by_call_path, err);
+		s = by_waits(&f, run, m, opts, err);
 	if (s == BASE_OK) {
 		json_t *texts = json_array();
 		for (uint32_t i = 0; i < base_strtab_count(f.texts); i++)

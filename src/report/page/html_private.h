@@ -63,7 +63,7 @@ enum base_status report_html_curves_json(
 	const struct report_run *run, json_t **ret, struct base_err *err) BASE_MUST_CHECK;
 /* Where the processors' time went: of all threads by group, state, function. */
 enum base_status report_html_flame_json(const struct report_run *run,
-	const char *waits_by_call_path, json_t **ret, struct base_err *err) BASE_MUST_CHECK;
+	const struct report_html_options *opts, json_t **ret, struct base_err *err) BASE_MUST_CHECK;
 
 struct report_html {
 	json_t *document;

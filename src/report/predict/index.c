@@ -65,18 +65,29 @@ static bool pass_is_plain(const struct report_pass_options *o)
 	return !o->nr_scenarios && !o->listener && !o->watch && !o->connections;
 }
 
+static bool pass_has(const struct report_pass_options *made, const struct report_pass_options *o)
+{
+	return made->keep_path >= o->keep_path && made->runner_up >= o->runner_up &&
+	       made->crossings >= o->crossings && !o->sink;
+}
+
 enum base_status report_pass(const struct report_run *run, const char *what,
 	const struct report_pass_options *opts, struct model **ret, struct base_err *err)
 {
 	struct report_shared_pass *shared = run->shared;
-	if (!shared || !pass_is_plain(opts) || (shared->m && opts->sink))
+	if (!shared || !pass_is_plain(opts) || (shared->m && !pass_has(&shared->made, opts)))
 		return pass_make(run, what, opts, ret, err);
 	if (!shared->m) {
 		struct report_pass_options all = *opts;
-		all.keep_path = all.runner_up = all.crossings = true;
-		enum base_status s = pass_make(run, what, &all, &shared->m, err);
+		if (shared->has_all)
+			all.keep_path = all.runner_up = all.crossings = true;
+		all.keep_path |= report_replay_fits(run); /* the locks are looked for on it */
+		enum base_status s = report_shared_tape(shared, run, opts->sink, &all.sink, err);
+		if (s == BASE_OK)
+			s = pass_make(run, what, &all, &shared->m, err);
 		if (s != BASE_OK)
 			return s;
+		shared->made = all;
 	}
 	*ret = model_share(shared->m);
 	return BASE_OK;
@@ -84,7 +95,16 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 
 void report_shared_pass_fini(struct report_shared_pass *shared)
 {
+	report_shared_lanes_fini(shared);
 	shared->m = model_free(shared->m);
+}
+
+struct report_run report_sharing(const struct report_run *run, struct report_shared_pass *own)
+{
+	struct report_run with = *run;
+	if (!with.shared)
+		with.shared = own;
+	return with;
 }
 
 enum base_status report_no_path(struct base_err *err)

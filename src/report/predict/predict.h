@@ -73,6 +73,20 @@ struct report_state_share {
 	bool apart;   /* not counted: not the program's doing; but as short as the rest then */
 };
 
+/* What is on the path and not the program's doing, by reason (enum report_apart). */
+enum report_apart {
+	REPORT_APART_PROCESSOR, /* other programs had the processors */
+	REPORT_APART_SCHEDULER, /* nobody had the processor: the scheduler took its time */
+	REPORT_APART_OUTSIDE,   /* whoever is at the other end was not recorded */
+	REPORT_APART_RECORDER,  /* longpole itself */
+	REPORT_APART_IDLE,      /* nothing was recorded of who ran */
+	REPORT_APART_NR
+};
+/* A path, and what of it the program can change: of that are all shares (own.c). */
+struct report_own {
+	double elapsed_ns, apart_ns[REPORT_APART_NR], own_ns; /* own: without what is apart */
+};
+
 /* A function that, by its code, only waited for a while: nobody recorded what for. */
 enum { REPORT_SPINS_MAX = 4 };
 struct report_spin {
@@ -140,8 +154,10 @@ struct report_balance { /* what ranks, or threads, spend in some states */
 struct report_match { /* what an edit applied to */
 	const char *edit;
 	uint64_t nr_states, nr_queues;
-	double path_share; /* of the states that were scaled, weighted by function share */
-	double waited_ns;  /* in these states, by all, on the path or not */
+	/* Of the states that were scaled, weighted by function share. Where more of them is not the
+	 * program's doing (apart) than is, path_share is of the whole path. */
+	double path_ns, apart_ns, path_share;
+	double waited_ns; /* in these states, by all, on the path or not */
 	bool elided;
 	const char *example;
 	bool estimated; /* function shares of samples were used */
@@ -259,6 +275,7 @@ struct report_whatif {
 	double elapsed_ns;
 	double timed_share;  /* of the path: waits that a time limit or a signal ended */
 	double polled_share; /* of the path: naps again and again at one place */
+	struct report_own own;
 	struct report_box box;
 	uint64_t late_timer_reads; /* model_nr_late_timer_reads() */
 	struct report_prediction *prediction;

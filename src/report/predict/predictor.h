@@ -36,6 +36,46 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 
 enum base_status report_no_path(struct base_err *err);
 
+/* own.c: what of a path is the program's own doing. */
+enum report_apart report_why_apart(
+	const struct model *m, uint32_t state); /* REPORT_APART_NR: it is its own */
+/* A path of that length; then state by state. false: it was set apart. */
+void report_own_begin(struct report_own *own, double elapsed_ns);
+bool report_own_add(struct report_own *own, const struct model *m, uint32_t state, double path_ns);
+enum base_status report_own_path(struct report_own *own, struct model *m,
+	struct base_err *err) BASE_MUST_CHECK; /* of the run */
+double report_own_share(const struct report_own *own, double path_ns);
+/* Is what is apart worth a word? The words: "shares are of the path without the 52 % that ..."; else
+ * none. */
+bool report_own_tells(const struct report_own *own);
+void report_own_words(struct base_str *s, const struct report_own *own);
+
+/* lanes.c: what becomes of the longest path with edits. */
+struct report_lane_state { /* of an actor's state on that path */
+	uint32_t state;
+	double path_ns, observed_ns; /* observed: without the edits */
+};
+struct report_lane {
+	double length_ns;
+	const struct report_lane_state *state; /* longest first */
+	size_t nr_states;
+};
+/* As many scenarios as there are, in as few passes as they take: ret[i] is of lane[i], and lives as
+ * long as both the arena and what the run shares. ERR_NOMEM, ERR_LIMIT, or why a pass failed. */
+enum base_status report_lanes(const struct report_run *run, const char *what,
+	const struct graph_scenario *lane, size_t nr, struct report_lane *ret,
+	struct base_arena *arena, struct base_err *err) BASE_MUST_CHECK;
+/* As report_lane_topics(). */
+void report_lane_sums(const struct report_lane *lane, const struct report_index *ix,
+	double *topic_ns, double *observed_ns);
+/* The pass that is shared is told to a tape as well as to `next` (NULL: nobody). */
+struct report_shared_pass;
+enum base_status report_shared_tape(struct report_shared_pass *shared, const struct report_run *run,
+	const struct graph_sink *next, const struct graph_sink **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+/* Nobody asks any more: the tape and the answers go. Twice, too. */
+void report_shared_lanes_fini(struct report_shared_pass *shared);
+
 /* Path time of each topic in a lane; topic_ns has ix->nr_topics entries, and so has observed_ns:
  * the same states' time without the lane's edits (NULL: not wanted). */
 enum base_status report_lane_topics(struct graph *g, const struct report_index *ix, unsigned lane,
@@ -121,10 +161,20 @@ enum base_status report_replay_next(struct report_replay_prediction *ret, struct
 /* predict.c: how much faster the run is with edits, the same for whichever command asks. */
 struct graph_tokens;
 struct report_shared_pass { /* of one run; {0} is empty */
+	bool has_all;       /* to be set: the pass is made with all that anybody might ask for */
 	struct model *m;
+	struct report_pass_options made; /* with which */
+	/* lanes.c */
+	struct graph_tape *tape; /* NULL: other scenarios need the trace */
+	struct base_map number;  /* of the answer; the key is a hash of the edits */
+	struct report_lane *lane;
+	size_t nr_lanes, lanes_capacity;
+	struct base_arena *arena; /* of the answers */
 };
 void report_shared_pass_fini(struct report_shared_pass *shared); /* twice, too */
-struct report_learned {                                          /* of one run; {0} is empty */
+/* The run with a pass of its own to share, unless it shares one already. */
+struct report_run report_sharing(const struct report_run *run, struct report_shared_pass *own);
+struct report_learned { /* of one run; {0} is empty */
 	bool recorded;  /* a pass filled the log, or it has none */
 	bool read_path; /* these are set */
 	double elapsed_ns;
