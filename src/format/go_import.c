@@ -269,11 +269,11 @@ static void go_begin_unseen(struct go_import *im, struct go_routine *r)
 	go_begin(im, r, UINT64_C(1) << GO_FOREIGN_BIT | r->g);
 }
 
-/* is_chosen: who ended it could have gone on with another goroutine as well. */
+/* is_free: who ended it could have gone on without it, with another goroutine or by a channel's buffer. */
 static void go_wait(struct go_import *im, struct go_routine *r, const struct format_go_wait *w,
-	uint32_t stack, bool is_chosen)
+	uint32_t stack, bool is_free)
 {
-	enum trace_task how = is_chosen && w->how == TRACE_TASK_meeting ? TRACE_TASK_wait : w->how;
+	enum trace_task how = is_free && w->how == TRACE_TASK_meeting ? TRACE_TASK_wait : w->how;
 	uint32_t i = format_go_innermost(im->t, stack);
 	uint32_t what = go_string(im, w->text);
 	r->wait = w;
@@ -489,7 +489,7 @@ static void go_convert(struct go_import *im, size_t at)
 	case GOTRACE_block:
 		go_wait(im, r,
 			format_go_wait_of(im->t, base_strtab_get(im->t->texts, e->text), e->stack),
-			e->stack, im->is_chosen[at]);
+			e->stack, im->is_chosen[at] || e->has_room);
 		go_leave(im, r, false);
 		r->status = GOTRACE_STATUS_waiting;
 		break;

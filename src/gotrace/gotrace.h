@@ -53,6 +53,7 @@ struct gotrace_event {
 	uint32_t stack, new_stack, text;
 	uint32_t p; /* GOTRACE_NO_P: none, or not known */
 	uint8_t kind, status;
+	bool has_room; /* block: at a channel that holds items on their way */
 };
 struct gotrace_frame {
 	uint64_t pc;

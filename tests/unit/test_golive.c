@@ -95,22 +95,23 @@ static struct gotrace *hand_over(const struct golive_image *im)
 {
 	enum { A = 0x100, B = 0x200 };
 	static const struct golive_record record[] = {
-		{.ticks = 11, .g = A, .before = 6, .after = 1, .start = WORK},
+		{.ticks = 11, .g = A, .before = 6, .after = 1, .what = WORK},
 		{.ticks = 12, .g = A, .before = 1, .after = 2, .goid = 1},
 		{.ticks = 20,
 			.g = B,
 			.before = 6,
 			.after = 1,
 			.by = A,
-			.start = WRAPPER,
+			.what = WRAPPER,
 			.pc = {WORK + 21}},
-		{.ticks = 40, .g = B, .before = 1, .after = 2, .goid = 7, .p = 1},
+		{.ticks = 40, .g = B, .before = 1, .after = 2, .goid = 7, .p = 1, .tid = 2},
 		{.ticks = 30,
 			.g = A,
 			.before = 2,
 			.after = 4,
 			.goid = 1,
 			.reason = 2,
+			.room = 8,
 			.by = A,
 			.pc = {WORK + 10, WORK + 21}},
 		{.ticks = 50,
@@ -122,7 +123,7 @@ static struct gotrace *hand_over(const struct golive_image *im)
 			.by = B,
 			.pc = {WORK + 21}},
 		{.ticks = 51, .g = A, .before = 1, .after = 2, .goid = 1},
-		{.ticks = 60, .g = B, .before = 2, .after = 6, .goid = 7, .p = 1, .by = B},
+		{.ticks = 60, .g = B, .before = 2, .after = 6, .goid = 7, .p = 1, .tid = 2, .by = B},
 		{.ticks = 70,
 			.g = A,
 			.before = 2,
@@ -133,12 +134,27 @@ static struct gotrace *hand_over(const struct golive_image *im)
 		{.ticks = 80, .g = A, .before = 2, .after = 3, .goid = 1, .by = A},
 		{.ticks = 90, .g = A, .before = 3, .after = 2, .goid = 1, .p = 1, .by = A},
 	};
+	/* Of B's thread while B ran there; in a function without a frame; of the scheduler; of a thread that is not known. */
+	static uint64_t pc[] = {TEXT, WORK, WORK, WORK};
+	static struct golive_sample sample[] = {
+		{.time_ns = 70, .tid = 2, .nr = 1, .first = 0, .top = WORK + 21},
+		{.time_ns = 74, .tid = 2, .nr = 1, .first = 1, .top = WORK + 21},
+		{.time_ns = 125, .tid = 2, .nr = 1, .first = 2},
+		{.time_ns = 126, .tid = 9, .nr = 1, .first = 3}};
+	const struct golive_samples samples = {
+		.sample = sample, .nr = BASE_COUNT(sample), .pc = pc, .nr_pcs = BASE_COUNT(pc)};
 	static struct golive_record copy[BASE_COUNT(record)];
-	const struct golive_clock clock = {.origin_ticks = 10, .ns_per_tick = 2};
+	const struct os_clock clock = {
+		.tsc_origin = 10, .factor = UINT64_C(2) << OS_CLOCK_FACTOR_SHIFT};
 	struct gotrace *t = NULL;
 	struct base_err err = {0};
 	memcpy(copy, record, sizeof record);
-	return golive_events(im, copy, BASE_COUNT(copy), &clock, &t, &err) == BASE_OK ? t : NULL;
+	const struct golive_seen seen = {.image = im,
+		.record = copy,
+		.nr_records = BASE_COUNT(copy),
+		.samples = &samples,
+		.clock = &clock};
+	return golive_events(&seen, &t, &err) == BASE_OK ? t : NULL;
 }
 
 static void records_become_events(void **state)
@@ -149,7 +165,8 @@ static void records_become_events(void **state)
 		uint32_t p;
 	} want[] = {{2, 1, 0, GOTRACE_exists, GOTRACE_NO_P}, {4, 1, 0, GOTRACE_start, 0},
 		{20, 1, 7, GOTRACE_create, GOTRACE_NO_P}, {40, 1, 0, GOTRACE_block, 0},
-		{60, 7, 0, GOTRACE_start, 1}, {80, 7, 1, GOTRACE_unblock, 1},
+		{60, 7, 0, GOTRACE_start, 1}, {70, 7, 0, GOTRACE_sample, GOTRACE_NO_P},
+		{74, 7, 0, GOTRACE_sample, GOTRACE_NO_P}, {80, 7, 1, GOTRACE_unblock, 1},
 		{82, 1, 0, GOTRACE_start, 0}, {100, 7, 0, GOTRACE_end, 1},
 		{140, 1, 0, GOTRACE_call_begin, 0}, {160, 1, 0, GOTRACE_call_away, 0},
 		{160, 1, 0, GOTRACE_call_return, 0}, {160, 1, 0, GOTRACE_start, 1}};
@@ -171,6 +188,12 @@ static void records_become_events(void **state)
 	assert_string_equal(
 		base_strtab_get(t->texts, t->frame[t->stack_frame[stack->first]].function),
 		"main.inlined");
+	assert_true(t->event[3].has_room);
+	/* its own place is exact: nothing is inlined there */
+	stack = &t->stack[t->event[5].stack];
+	assert_int_equal(stack->nr, 1);
+	/* ... and in a function without a frame the top of the stack is where it was called from */
+	assert_int_equal(t->stack[t->event[6].stack].nr, 2);
 	/* what B begins in is what its wrapper calls */
 	stack = &t->stack[t->event[2].new_stack];
 	assert_string_equal(
