@@ -117,11 +117,12 @@ void model_rule_task_wake(struct model *m, struct thread *t, const struct trace_
 	}
 	if (r->u.task_wake.site)
 		t->run_state = model_run_state(m, t, rules_task_site(m, r->u.task_wake.site));
-	if (woken->k.task.how == TRACE_TASK_meeting)
-		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, rules_task_arrivals(m, woken),
-			GRAPH_ALL, t->graph_state, 0);
+	/* In this order: were it there before the other one, that one would not sleep. */
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_wake_queue(m, woken), 1,
 		t->run_state, 0);
+	if (woken->k.task.how == TRACE_TASK_meeting)
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, rules_task_arrivals(m, woken),
+			GRAPH_ALL, t->run_state, 0);
 	rules_task_end_wait(m, woken, r->time_ns);
 	woken->life.end_ns = r->time_ns;
 }
