@@ -144,32 +144,25 @@ func pool() {
 }
 
 func selects() {
-	a, b, done := make(chan int), make(chan int, 4), make(chan bool)
+	a, b := make(chan int), make(chan int)
 	go func() {
 		for i := 0; i < 800; i++ {
 			section(0, 400)
 			a <- i
 		}
-		close(done)
 	}()
 	go func() {
-		for i := 0; ; i++ {
+		for i := 0; i < 400; i++ {
 			other(1, 250)
-			select {
-			case b <- i:
-			case <-done:
-				return
-			}
+			b <- i
 		}
 	}()
-	for {
+	for i := 0; i < 1200; i++ {
 		select {
 		case <-a:
 			other(2, 40)
 		case <-b:
 			other(2, 20)
-		case <-done:
-			return
 		}
 	}
 }

@@ -297,9 +297,20 @@ static void go_ready(struct go_import *im, struct go_routine *r)
 	r->wait = NULL;
 }
 
+/* The text of work for the runtime that it does; 0: it does its own. */
+static uint32_t go_work(struct go_import *im, const struct go_routine *r)
+{
+	const char *role = base_strtab_get(im->t->texts, im->t->frame[r->role].function);
+	return r->assists ? r->assists
+	       : strcmp(role, "runtime.gcBgMarkWorker") != 0
+		       ? 0
+		       : go_string(im, "marking for the garbage collector (background)");
+}
+
 static void go_run(struct go_import *im, struct go_routine *r, size_t at)
 {
-	PUT(im, go_at(im, r), go_index(im, r), task_run, .what = r->assists,
+	uint32_t what = go_work(im, r);
+	PUT(im, go_at(im, r), go_index(im, r), task_run, .what = what,
 		.site = go_site(im, im->runs_in[at]));
 }
 

@@ -50,6 +50,17 @@ test_record_go_finds_the_pole() {
 	is_json out '.result.parts[0].name == "running main.rung"'
 }
 
+# The collector's work is a state of its own, and somebody's doing.
+test_record_go_collects_garbage() {
+	go_program shapes
+	go_recorded ./shapes garbage 20000
+	longpole dump r.lpt >dumped
+	grep -q 'task_run what=.*(marking for the garbage collector (background))' dumped || fail 'nobody marks'
+	[[ $(awk '/thread_begin.*runtime.gcBgMarkWorker/ { split($2, at, ":"); worker[at[1]] }
+		/ task_wake / { match($0, /woken=[0-9]+/); if (substr($0, RSTART + 6, RLENGTH - 6) in worker) nr++ } END { print nr + 0 }' dumped) -gt 0 ]] ||
+		fail 'nobody begins a round of the collector'
+}
+
 # Of a function that no event is in, and that calls another one, without a frame, for all its time.
 test_record_go_samples_functions() {
 	go_program shapes

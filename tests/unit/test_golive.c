@@ -75,6 +75,8 @@ static void reasons_are_found(void **state)
 	assert_true(golive_image_reason(&im, at, 2, text, sizeof text));
 	assert_string_equal(text, "chan receive");
 	assert_false(golive_image_reason(&im, at, 2, text, 4));
+	assert_int_equal(golive_image_reason_number(&im, "GC worker (idle)"), 3);
+	assert_true(golive_image_reason_number(&im, "GC worker") == UINT64_MAX);
 	assert_false(golive_image_reason(&im, at, 1000, text, sizeof text));
 }
 
@@ -203,6 +205,60 @@ static void records_become_events(void **state)
 	gotrace_free(t);
 }
 
+static struct gotrace *gotrace_of(
+	const struct golive_image *im, struct golive_record *r, size_t nr)
+{
+	const struct os_clock clock = {.factor = UINT64_C(1) << OS_CLOCK_FACTOR_SHIFT};
+	struct gotrace *t = NULL;
+	struct base_err err = {0};
+	const struct golive_seen seen = {
+		.image = im, .record = r, .nr_records = nr, .clock = &clock};
+	assert_int_equal(golive_events(&seen, &t, &err), BASE_OK);
+	return t;
+}
+
+/* The collector's worker comes to the P that a goroutine leaves: that one woke it. It says that it waits when it marks; one that allocates does, too. */
+static void the_collector_follows_who_left(void **state)
+{
+	enum { A = 0x100, WORKER = 0x200, ASSIST = 1, RECEIVE = 2, IDLE = 3 };
+	static struct golive_record record[] = {
+		{.ticks = 1, .g = A, .before = 6, .after = 1, .what = WORK},
+		{.ticks = 2, .g = A, .before = 1, .after = 2, .goid = 1},
+		{.ticks = 3, .g = WORKER, .before = 6, .after = 1, .by = A, .what = WORK},
+		{.ticks = 4, .g = WORKER, .before = 1, .after = 2, .goid = 5, .p = 1},
+		{.ticks = 5, .g = WORKER, .before = 2, .after = 4, .goid = 5, .p = 1, .reason = IDLE},
+		/* (the reason is the one before, until it is back) */
+		{.ticks = 10, .g = A, .before = 2, .after = 4, .goid = 1, .reason = RECEIVE},
+		{.ticks = 12, .g = A, .before = 4, .after = 2, .goid = 1, .reason = ASSIST},
+		{.ticks = 20, .g = A, .before = 2, .after = 1, .goid = 1},
+		{.ticks = 22, .g = WORKER, .before = 4, .after = 1, .goid = 5, .reason = IDLE},
+		{.ticks = 23, .g = WORKER, .before = 1, .after = 2, .goid = 5, .reason = IDLE},
+		{.ticks = 24, .g = WORKER, .before = 2, .after = 4, .goid = 5, .reason = IDLE},
+		{.ticks = 25, .g = WORKER, .before = 4, .after = 2, .goid = 5, .reason = IDLE},
+		{.ticks = 30, .g = WORKER, .before = 2, .after = 4, .goid = 5, .reason = IDLE},
+		/* nobody had that P since */
+		{.ticks = 40, .g = WORKER, .before = 4, .after = 1, .goid = 5, .reason = IDLE}};
+	static const struct {
+		uint64_t time_ns, g, other;
+		enum gotrace_kind kind;
+	} want[] = {{1, 1, 0, GOTRACE_exists}, {2, 1, 0, GOTRACE_start}, {3, 1, 5, GOTRACE_create},
+		{4, 5, 0, GOTRACE_start}, {5, 5, 0, GOTRACE_block},
+		{10, 1, 0, GOTRACE_assist_begin}, {12, 1, 0, GOTRACE_assist_end},
+		{20, 1, 5, GOTRACE_unblock}, {20, 1, 0, GOTRACE_stop}, {23, 5, 0, GOTRACE_start},
+		{30, 5, 0, GOTRACE_block}, {40, 0, 5, GOTRACE_unblock}};
+	struct golive_image im = image_of("go1.26");
+	struct gotrace *t = gotrace_of(&im, record, BASE_COUNT(record));
+	(void)state;
+	assert_int_equal(t->nr_events, BASE_COUNT(want));
+	for (size_t i = 0; i < BASE_COUNT(want); i++) {
+		assert_int_equal(t->event[i].kind, want[i].kind);
+		assert_int_equal(t->event[i].time_ns, want[i].time_ns);
+		assert_int_equal(t->event[i].g, want[i].g);
+		assert_int_equal(t->event[i].other, want[i].other);
+	}
+	gotrace_free(t);
+}
+
 static void no_memory_is_an_error(void **state)
 {
 	struct golive_image im = image_of("go1.19");
@@ -224,6 +280,7 @@ int main(void)
 		cmocka_unit_test(reasons_are_found),
 		cmocka_unit_test(damage_is_an_error),
 		cmocka_unit_test(records_become_events),
+		cmocka_unit_test(the_collector_follows_who_left),
 		cmocka_unit_test(no_memory_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
