@@ -38,11 +38,13 @@ struct events {
 	struct base_map status; /* goroutine's number -> its last status */
 	struct base_map on;     /* thread -> number of the goroutine that runs there */
 	const struct golive_samples *samples;
-	size_t nr_sampled;      /* samples that were taken or left out */
-	struct base_map rounds; /* record -> number of the collector's worker whose turn comes then */
+	size_t nr_sampled; /* samples that were taken or left out */
+	struct base_map
+		rounds; /* record -> number of the collector's worker whose turn comes then */
 	struct base_map
 		p; /* goroutine's number -> P + 1 that it had when it entered a system call */
-	uint64_t reasons, works[EVENTS_WORKS]; /* where their texts are; the number of each of these */
+	uint64_t reasons,
+		works[EVENTS_WORKS]; /* where their texts are; the number of each of these */
 	uint64_t now_ns;
 	bool failed;
 };
@@ -286,7 +288,10 @@ static void events_change(
 	} else if (r->before == G_RUNNING && r->after == G_WAITING) {
 		event.kind = GOTRACE_block;
 		event.text = events_reason(e, r->reason);
-		event.has_room = r->room && r->room != UINT32_MAX;
+		if (r->room && r->room != UINT32_MAX) {
+			event.room = r->room;
+			event.other = r->what;
+		}
 		events_add(e, event);
 	} else if (r->after == G_DEAD) {
 		event.kind = GOTRACE_end;
@@ -355,17 +360,17 @@ static void events_take(struct events *e, const struct golive_record *r, size_t 
 		e->t->nr_processors = (uint32_t)r->p + 1;
 	if (works) {
 		unsigned row = (r->before - G_WORKS) / 2u;
-		event.kind = (uint8_t)(r->before & 1 ? events_work[row].end : events_work[row].begin);
+		event.kind =
+			(uint8_t)(r->before & 1 ? events_work[row].end : events_work[row].begin);
 		events_add(e, event);
 		return;
 	}
 	if (base_map_get(&e->rounds, 0, number + 1, &worker))
-		events_add(e,
-			(struct gotrace_event){.kind = GOTRACE_unblock,
-				.g = r->goid,
-				.other = worker,
-				.stack = event.stack,
-				.p = event.p});
+		events_add(e, (struct gotrace_event){.kind = GOTRACE_unblock,
+				      .g = r->goid,
+				      .other = worker,
+				      .stack = event.stack,
+				      .p = event.p});
 	if (events_is_birth(r)) {
 		event.g = events_number(e, r->by);
 		events_birth(e, r, &event);
@@ -374,8 +379,8 @@ static void events_take(struct events *e, const struct golive_record *r, size_t 
 	}
 	e->failed |= base_map_put(&e->status, 0, r->goid, r->after) != BASE_OK;
 	if (r->before == G_RUNNING || r->after == G_RUNNING)
-		e->failed |= base_map_put(&e->on, 0, r->tid,
-				     r->after == G_RUNNING ? r->goid : 0) != BASE_OK;
+		e->failed |= base_map_put(&e->on, 0, r->tid, r->after == G_RUNNING ? r->goid : 0) !=
+			     BASE_OK;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */

@@ -79,10 +79,13 @@ struct golive_record {
 	int16_t p;     /* the thread's; -1: none */
 	uint64_t goid; /* 0: not numbered yet */
 	uint64_t by;   /* goroutine whose thread it is; 0: the scheduler's */
-	uint64_t what; /* who falls asleep: the runtime's lock that it leaves then; else where it begins */
-	uint32_t tid;  /* the thread */
-	uint32_t room; /* who falls asleep at a channel: how many items it has room for; else UINT32_MAX */
-	uint64_t argument[GOLIVE_ARGUMENTS]; /* where the functions that pc[0] and pc[1] are in keep their first one */
+	uint64_t
+		what; /* who falls asleep: the runtime's lock that it leaves then; else where it begins */
+	uint32_t tid; /* the thread */
+	uint32_t
+		room; /* who falls asleep at a channel: how many items it has room for; else UINT32_MAX */
+	uint64_t argument
+		[GOLIVE_ARGUMENTS]; /* where the functions that pc[0] and pc[1] are in keep their first one */
 	uint64_t pc[GOLIVE_PCS]; /* return addresses of who sleeps, or wakes; 0 from the end on */
 };
 _Static_assert(sizeof(struct golive_record) == 256, "as the code has it");

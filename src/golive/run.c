@@ -132,8 +132,8 @@ static void run_wait(struct run_state *s, pid_t pid)
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	bool ends = fd < 0;
 	while (!ends) {
-		ends = ppoll(&(struct pollfd){.fd = fd, .events = POLLIN},
-			       1, s->samples.perf ? &pause : NULL, NULL) > 0;
+		ends = ppoll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1,
+			       s->samples.perf ? &pause : NULL, NULL) > 0;
 		os_clock_read_pair(RUN_PAIR_TRIES, &pair);
 		os_clock_add_pair(&s->clock, pair);
 		golive_samples_read(&s->samples, false);

@@ -36,12 +36,12 @@ static void samples_take(void *ctx, struct system_perf_record *r)
 		s->failed = true;
 		return;
 	}
-	s->sample[s->nr++] = (struct golive_sample){
-		.time_ns = os_clock_from_raw(s->clock, r->event.time_ns),
-		.tid = r->event.tid,
-		.top = samples_top(&r->user),
-		.nr = (uint32_t)nr,
-		.first = s->nr_pcs};
+	s->sample[s->nr++] =
+		(struct golive_sample){.time_ns = os_clock_from_raw(s->clock, r->event.time_ns),
+			.tid = r->event.tid,
+			.top = samples_top(&r->user),
+			.nr = (uint32_t)nr,
+			.first = s->nr_pcs};
 	s->pc[s->nr_pcs] = r->event.ip;
 	memcpy(s->pc + s->nr_pcs + 1, r->frames, (nr - 1) * sizeof *s->pc);
 	s->nr_pcs += nr;
@@ -51,8 +51,8 @@ void golive_samples_read(struct golive_samples *s, bool at_end)
 {
 	uint64_t now_ns = os_time_ns(CLOCK_MONOTONIC_RAW);
 	if (s->perf)
-		system_perf_each(
-			s->perf, at_end ? UINT64_MAX : now_ns - SAMPLES_SETTLED_NS, samples_take, s);
+		system_perf_each(s->perf, at_end ? UINT64_MAX : now_ns - SAMPLES_SETTLED_NS,
+			samples_take, s);
 }
 
 void golive_samples_fini(struct golive_samples *s)

@@ -53,7 +53,8 @@ struct gotrace_event {
 	uint32_t stack, new_stack, text;
 	uint32_t p; /* GOTRACE_NO_P: none, or not known */
 	uint8_t kind, status;
-	bool has_room; /* block: at a channel that holds items on their way */
+	uint32_t
+		room; /* block: at the channel `other`, which holds so many items on their way; 0: none, or not known */
 };
 struct gotrace_frame {
 	uint64_t pc;

@@ -337,7 +337,7 @@ static int perf_open_event(const struct events *of, int cpu)
 	} else if (of->stacks && user_registers && attr.config == PERF_COUNT_SW_CPU_CLOCK) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr.sample_regs_user = user_registers;
-		attr.sample_stack_user = of->framed		   ? STACK_BYTES_FRAMED
+		attr.sample_stack_user = of->framed              ? STACK_BYTES_FRAMED
 					 : of->pid && !of->probe ? STACK_BYTES
 								 : STACK_BYTES_WIDE;
 	}

@@ -125,7 +125,14 @@ static struct gotrace *hand_over(const struct golive_image *im)
 			.by = B,
 			.pc = {WORK + 21}},
 		{.ticks = 51, .g = A, .before = 1, .after = 2, .goid = 1},
-		{.ticks = 60, .g = B, .before = 2, .after = 6, .goid = 7, .p = 1, .tid = 2, .by = B},
+		{.ticks = 60,
+			.g = B,
+			.before = 2,
+			.after = 6,
+			.goid = 7,
+			.p = 1,
+			.tid = 2,
+			.by = B},
 		{.ticks = 70,
 			.g = A,
 			.before = 2,
@@ -190,7 +197,7 @@ static void records_become_events(void **state)
 	assert_string_equal(
 		base_strtab_get(t->texts, t->frame[t->stack_frame[stack->first]].function),
 		"main.inlined");
-	assert_true(t->event[3].has_room);
+	assert_int_equal(t->event[3].room, 8);
 	/* its own place is exact: nothing is inlined there */
 	stack = &t->stack[t->event[5].stack];
 	assert_int_equal(stack->nr, 1);
@@ -205,8 +212,7 @@ static void records_become_events(void **state)
 	gotrace_free(t);
 }
 
-static struct gotrace *gotrace_of(
-	const struct golive_image *im, struct golive_record *r, size_t nr)
+static struct gotrace *gotrace_of(const struct golive_image *im, struct golive_record *r, size_t nr)
 {
 	const struct os_clock clock = {.factor = UINT64_C(1) << OS_CLOCK_FACTOR_SHIFT};
 	struct gotrace *t = NULL;
@@ -226,7 +232,13 @@ static void the_collector_follows_who_left(void **state)
 		{.ticks = 2, .g = A, .before = 1, .after = 2, .goid = 1},
 		{.ticks = 3, .g = WORKER, .before = 6, .after = 1, .by = A, .what = WORK},
 		{.ticks = 4, .g = WORKER, .before = 1, .after = 2, .goid = 5, .p = 1},
-		{.ticks = 5, .g = WORKER, .before = 2, .after = 4, .goid = 5, .p = 1, .reason = IDLE},
+		{.ticks = 5,
+			.g = WORKER,
+			.before = 2,
+			.after = 4,
+			.goid = 5,
+			.p = 1,
+			.reason = IDLE},
 		/* (the reason is the one before, until it is back) */
 		{.ticks = 10, .g = A, .before = 2, .after = 4, .goid = 1, .reason = RECEIVE},
 		{.ticks = 12, .g = A, .before = 4, .after = 2, .goid = 1, .reason = ASSIST},
