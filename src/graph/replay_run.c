@@ -411,8 +411,7 @@ static void replay_run_end_elision(
 	bool processor = replay_kind(last) == GRAPH_VERB_wait && last->bits & REPLAY_FOR_PROCESSOR;
 	bool before = a->elided;
 
-	a->elided = a->elides || a->gone;
-	a->gone = false;
+	a->elided = a->elides;
 	a->elides = a->waits && (sim_elides(s, a->state) || (processor && before));
 }
 
@@ -517,7 +516,6 @@ static void try_moment(struct sim *s, uint32_t actor)
 		graph_sim_stop_waiting(s, actor);
 	} else if (class == REPLAY_EXPLAINED) {
 		s->res->nr_waits_gone++;
-		a->gone = true;
 	}
 	replay_run_commit(s, actor);
 }

@@ -60,7 +60,6 @@ struct sim_actor {
 	bool awake;  /* somebody has woken it, though it may wait on for something else */
 	bool elides; /* the wait that it is in does not happen */
 	bool elided; /* ... nor did the one before its last moment */
-	bool gone;   /* the wait that its present moment ends in the run: what it takes is there */
 	/* A wait with a time limit: what a later one ends by may come earlier (replay_poll.c). */
 	struct sim_row {
 		uint32_t of;       /* replay_row() */
