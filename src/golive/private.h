@@ -66,7 +66,7 @@ enum base_status golive_layout_of(
 
 /* ---- code.c: what runs inside ------------------------------------------------------------------ */
 
-enum { GOLIVE_PCS = 23, GOLIVE_ARGUMENTS = 2, GOLIVE_HEAD_BYTES = 4096, GOLIVE_CODE_BYTES = 1024 };
+enum { GOLIVE_PCS = 25, GOLIVE_HEAD_BYTES = 4096, GOLIVE_CODE_BYTES = 1024 };
 struct golive_head {       /* the ring's first page */
 	uint64_t next;     /* records that were begun */
 	uint64_t capacity; /* more find no room */
@@ -84,8 +84,6 @@ struct golive_record {
 	uint32_t tid; /* the thread */
 	uint32_t
 		room; /* who falls asleep at a channel: how many items it has room for; else UINT32_MAX */
-	uint64_t argument
-		[GOLIVE_ARGUMENTS]; /* where the functions that pc[0] and pc[1] are in keep their first one */
 	uint64_t pc[GOLIVE_PCS]; /* return addresses of who sleeps, or wakes; 0 from the end on */
 };
 _Static_assert(sizeof(struct golive_record) == 256, "as the code has it");
