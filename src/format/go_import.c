@@ -33,9 +33,11 @@ struct go_import {
 	struct go_routine *routine;
 	size_t nr_routines, routine_capacity;
 	struct base_map by_g, roles, stacks; /* -> index + 1; (creator, role) -> index + 1 */
-	struct base_strtab *texts;           /* ids are the trace's strings */
-	uint32_t nr_texts;                   /* that are written */
-	uint32_t *site_of;                   /* by frame */
+	struct base_map sides; /* (reason, channel) -> number of that side of the channel */
+	uint64_t nr_sides;
+	struct base_strtab *texts; /* ids are the trace's strings */
+	uint32_t nr_texts;         /* that are written */
+	uint32_t *site_of;         /* by frame */
 	uint32_t nr_sites, nr_stacks;
 	uint32_t *runs_in; /* by event: frame of the function that its goroutine runs in after it */
 	bool *is_chosen;   /* by event: a wait that a select of another goroutine's has ended */
@@ -297,9 +299,20 @@ static void go_ready(struct go_import *im, struct go_routine *r)
 	r->wait = NULL;
 }
 
+/* The text of work for the runtime that it does; 0: it does its own. */
+static uint32_t go_work(struct go_import *im, const struct go_routine *r)
+{
+	const char *role = base_strtab_get(im->t->texts, im->t->frame[r->role].function);
+	return r->assists ? r->assists
+	       : strcmp(role, "runtime.gcBgMarkWorker") != 0
+		       ? 0
+		       : go_string(im, "marking for the garbage collector (background)");
+}
+
 static void go_run(struct go_import *im, struct go_routine *r, size_t at)
 {
-	PUT(im, go_at(im, r), go_index(im, r), task_run, .what = r->assists,
+	uint32_t what = go_work(im, r);
+	PUT(im, go_at(im, r), go_index(im, r), task_run, .what = what,
 		.site = go_site(im, im->runs_in[at]));
 }
 
@@ -458,6 +471,21 @@ static void go_sample(struct go_import *im, struct go_routine *r, const struct g
 			.stack = go_stack(im, e->stack, 1));
 }
 
+/* A side of a channel has a number; of those with a buffer it is told. */
+static void go_channel(
+	struct go_import *im, struct go_routine *r, const struct gotrace_event *e, bool is_chosen)
+{
+	uint64_t side;
+	if (!e->room || is_chosen)
+		return;
+	if (!base_map_get(&im->sides, e->text, e->other, &side)) {
+		side = ++im->nr_sides;
+		if (base_map_put(&im->sides, e->text, e->other, side) != BASE_OK)
+			go_no_memory(im);
+	}
+	PUT(im, go_at(im, r), go_index(im, r), task_channel, .side = side, .room = e->room);
+}
+
 static void go_convert(struct go_import *im, size_t at)
 {
 	const struct gotrace_event *e = &im->t->event[at];
@@ -487,6 +515,7 @@ static void go_convert(struct go_import *im, size_t at)
 		r->stopped = true;
 		break;
 	case GOTRACE_block:
+		go_channel(im, r, e, im->is_chosen[at]);
 		go_wait(im, r,
 			format_go_wait_of(im->t, base_strtab_get(im->t->texts, e->text), e->stack),
 			e->stack, im->is_chosen[at]);
@@ -664,6 +693,7 @@ enum base_status format_go_write(const struct gotrace *t, const char *name, stru
 	base_free(im.routine);
 	base_map_fini(&im.by_g);
 	base_map_fini(&im.roles);
+	base_map_fini(&im.sides);
 	base_map_fini(&im.stacks);
 	return im.status;
 }

@@ -13,9 +13,13 @@
 struct code_table { /* lies before the code */
 	uint64_t ring;
 	struct golive_layout layout;
+	uint64_t receive, send; /* wait reasons */
 };
-enum { TABLE_BYTES = 128 };
-_Static_assert(sizeof(struct code_table) <= TABLE_BYTES, "as the code has it");
+enum { TABLE_BYTES = 192, TABLE_RECEIVE = 120, TABLE_SEND = 128 };
+_Static_assert(sizeof(struct code_table) <= TABLE_BYTES &&
+		       offsetof(struct code_table, receive) == TABLE_RECEIVE &&
+		       offsetof(struct code_table, send) == TABLE_SEND,
+	"as the code has it");
 
 extern const uint8_t golive_code_begin[], golive_code_entry[], golive_code_end[];
 
@@ -23,7 +27,7 @@ extern const uint8_t golive_code_begin[], golive_code_entry[], golive_code_end[]
 __asm__(".pushsection .rodata\n"
 	".balign 16\n"
 	"golive_code_begin:\n"
-	"	.zero 128\n"
+	"	.zero 192\n"
 	"golive_code_entry:\n"
 	"	cmpl $8, %ebx\n" /* its stack is copied: nobody waits for that */
 	"	je 9f\n"
@@ -37,17 +41,14 @@ __asm__(".pushsection .rodata\n"
 	"	shlq $8, %rsi\n"
 	"	leaq 4096(%rdi,%rsi), %rdi\n"
 	"	movq %rax, 8(%rdi)\n"
-	"	movl %ebx, 16(%rdi)\n"
-	"	movl %ecx, 20(%rdi)\n"
+	"	movw %bx, 16(%rdi)\n"
+	"	movw %cx, 18(%rdi)\n"
+	"	movq golive_code_begin+8+8*4(%rip), %rdx\n" /* reason */
+	"	movzbl (%rax,%rdx), %r11d\n"
+	"	movw %r11w, 20(%rdi)\n"
 	"	movq golive_code_begin+8+8*3(%rip), %rdx\n" /* goid */
 	"	movq (%rax,%rdx), %rsi\n"
 	"	movq %rsi, 24(%rdi)\n"
-	"	movq golive_code_begin+8+8*4(%rip), %rdx\n" /* reason */
-	"	movzbl (%rax,%rdx), %esi\n"
-	"	movl %esi, 32(%rdi)\n"
-	"	movq golive_code_begin+8+8*5(%rip), %rdx\n" /* start */
-	"	movq (%rax,%rdx), %rsi\n"
-	"	movq %rsi, 48(%rdi)\n"
 	"	movq golive_code_begin+8+8*1(%rip), %rdx\n" /* m */
 	"	movq (%r14,%rdx), %r8\n"
 	"	movq golive_code_begin+8+8*7(%rip), %rdx\n" /* p */
@@ -57,10 +58,35 @@ __asm__(".pushsection .rodata\n"
 	"	jz 1f\n"
 	"	movq golive_code_begin+8+8*8(%rip), %rdx\n" /* p_id */
 	"	movl (%r9,%rdx), %esi\n"
-	"1:	movl %esi, 36(%rdi)\n"
+	"1:	movw %si, 22(%rdi)\n"
 	"	movq golive_code_begin+8+8*6(%rip), %rdx\n" /* current */
 	"	movq (%r8,%rdx), %r10\n"
-	"	movq %r10, 40(%rdi)\n"
+	"	movq %r10, 32(%rdi)\n"
+	"	movq golive_code_begin+8+8*10(%rip), %rdx\n" /* tid */
+	"	movl (%r8,%rdx), %esi\n"
+	"	movl %esi, 48(%rdi)\n"
+	"	movq golive_code_begin+8+8*5(%rip), %rdx\n" /* start */
+	"	addq %rax, %rdx\n"
+	"	movq golive_code_begin+8+8*11(%rip), %rsi\n" /* lock */
+	"	addq %r8, %rsi\n"
+	"	cmpl $4, %ecx\n"
+	"	cmoveq %rsi, %rdx\n"
+	"	movq (%rdx), %rsi\n"
+	"	movq %rsi, 40(%rdi)\n"
+	/* Who waits at a channel leaves its lock, which is in it. */
+	"	movl $-1, %edx\n"
+	"	cmpl $4, %ecx\n"
+	"	jne 8f\n"
+	"	testq %rsi, %rsi\n"
+	"	jz 8f\n"
+	"	cmpq %r11, golive_code_begin+120(%rip)\n"
+	"	je 7f\n"
+	"	cmpq %r11, golive_code_begin+128(%rip)\n"
+	"	jne 8f\n"
+	"7:	subq golive_code_begin+8+8*12(%rip), %rsi\n" /* channel_lock */
+	"	addq golive_code_begin+8+8*13(%rip), %rsi\n" /* channel_room */
+	"	movl (%rsi), %edx\n"
+	"8:	movl %edx, 52(%rdi)\n"
 	/* Whose stack: that of who falls asleep, else of whom it is done by. */
 	"	cmpl $4, %ecx\n"
 	"	cmoveq %rax, %r10\n"
@@ -100,10 +126,13 @@ __asm__(".pushsection .rodata\n"
 	"golive_code_end:\n"
 	".popsection\n");
 
-size_t golive_code(uint8_t to[GOLIVE_CODE_BYTES], const struct golive_layout *l, uint64_t ring,
-	uint64_t *ret_entry)
+size_t golive_code(uint8_t to[GOLIVE_CODE_BYTES], const struct golive_image *im,
+	const struct golive_layout *l, uint64_t ring, uint64_t *ret_entry)
 {
-	const struct code_table table = {.ring = ring, .layout = *l};
+	const struct code_table table = {.ring = ring,
+		.layout = *l,
+		.receive = golive_image_reason_number(im, "chan receive"),
+		.send = golive_image_reason_number(im, "chan send")};
 	size_t bytes = (size_t)(golive_code_end - golive_code_begin);
 	memcpy(to, golive_code_begin, bytes);
 	memcpy(to, &table, sizeof table);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.c - changes of goroutines' statuses, as our code has written them, as the events of Go's own execution trace. */
 #include "golive/private.h"
+#include "record/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,19 +14,37 @@ enum {
 	G_SYSCALL,
 	G_WAITING,
 	G_DEAD = 6,
+	G_WORKS = 0x100, /* (ours: row i of events_work[] begins; + 1: it ends) */
 	G_SCAN = 0x1000
 }; /* runtime2.go */
 
+/* Work for the collector that a goroutine does in the middle of its own. */
+static const struct {
+	const char *reason;
+	enum gotrace_kind begin, end;
+} events_work[] = {
+	{"GC assist marking", GOTRACE_assist_begin, GOTRACE_assist_end},
+	{"garbage collection", GOTRACE_stw_begin, GOTRACE_stw_end},
+	{"stopping the world", GOTRACE_stw_begin, GOTRACE_stw_end},
+};
+enum { EVENTS_WORKS = BASE_COUNT(events_work) };
+
 struct events {
 	const struct golive_image *image;
-	const struct golive_clock *clock;
+	const struct os_clock *clock;
 	struct gotrace *t;
 	struct base_map known;  /* (kind, key) -> frame, stack */
 	struct base_map number; /* goroutine's address -> its number now */
 	struct base_map status; /* goroutine's number -> its last status */
+	struct base_map on;     /* thread -> number of the goroutine that runs there */
+	const struct golive_samples *samples;
+	size_t nr_sampled; /* samples that were taken or left out */
+	struct base_map
+		rounds; /* record -> number of the collector's worker whose turn comes then */
 	struct base_map
 		p; /* goroutine's number -> P + 1 that it had when it entered a system call */
-	uint64_t reasons;
+	uint64_t reasons,
+		works[EVENTS_WORKS]; /* where their texts are; the number of each of these */
 	uint64_t now_ns;
 	bool failed;
 };
@@ -137,14 +156,14 @@ static bool events_is_of_calls(const char *function)
 	return false;
 }
 
-/* Up to where a goroutine begins, as Go's own stacks are. */
-static uint32_t events_stack(struct events *e, const struct golive_record *r)
+/* Up to where a goroutine begins, as Go's own stacks are. is_exact: the first place is no return address. */
+static uint32_t events_stack(struct events *e, const uint64_t *pc, size_t nr_pcs, bool is_exact)
 {
-	enum { FRAMES_MAX = 128 };
+	enum { FRAMES_MAX = 256 };
 	uint32_t frame[FRAMES_MAX], first;
 	size_t nr = 0;
-	for (size_t i = 0; i < GOLIVE_PCS && r->pc[i]; i++) {
-		size_t more = events_frames(e, r->pc[i] - 1, &first);
+	for (size_t i = 0; i < nr_pcs && pc[i]; i++) {
+		size_t more = events_frames(e, pc[i] - !(is_exact && !i), &first);
 		const char *function =
 			more ? base_strtab_get(e->t->texts, e->t->frame[first].function) : "";
 		if (!strcmp(function, "runtime.goexit") || !strcmp(function, "runtime.main"))
@@ -192,7 +211,7 @@ static uint64_t events_number(const struct events *e, uint64_t g)
 static void events_birth(
 	struct events *e, const struct golive_record *r, const struct gotrace_event *by)
 {
-	uint32_t beginning = events_beginning(e, r->start);
+	uint32_t beginning = events_beginning(e, r->what);
 	struct gotrace_event event = {.kind = GOTRACE_create,
 		.g = by->g,
 		.other = r->goid,
@@ -269,6 +288,10 @@ static void events_change(
 	} else if (r->before == G_RUNNING && r->after == G_WAITING) {
 		event.kind = GOTRACE_block;
 		event.text = events_reason(e, r->reason);
+		if (r->room && r->room != UINT32_MAX) {
+			event.room = r->room;
+			event.other = r->what;
+		}
 		events_add(e, event);
 	} else if (r->after == G_DEAD) {
 		event.kind = GOTRACE_end;
@@ -288,21 +311,66 @@ static bool events_is_birth(const struct golive_record *r)
 	return (r->before == G_DEAD || r->before == G_IDLE) && r->after != G_DEAD;
 }
 
-static void events_take(struct events *e, const struct golive_record *r)
+/* What its thread was found at. */
+static uint32_t events_sample_stack(struct events *e, const struct golive_sample *s)
 {
-	uint64_t ns =
-		(uint64_t)((double)(r->ticks - e->clock->origin_ticks) * e->clock->ns_per_tick);
-	if (!r->goid || r->before == r->after || r->ticks < e->clock->origin_ticks ||
+	uint64_t pc[RECORD_FRAMES_MAX + 2];
+	size_t nr = 0;
+	pc[nr++] = e->samples->pc[s->first];
+	if (s->top && golive_image_is_frameless(e->image, pc[0]))
+		pc[nr++] = s->top;
+	for (size_t i = 1; i < s->nr && nr < BASE_COUNT(pc); i++)
+		pc[nr++] = e->samples->pc[s->first + i];
+	return events_stack(e, pc, nr, true);
+}
+
+/* Samples of what ran before that moment: of a goroutine, not of the scheduler. */
+static void events_take_samples(struct events *e, uint64_t until_ns)
+{
+	const struct golive_samples *s = e->samples;
+	for (; s && e->nr_sampled < s->nr && s->sample[e->nr_sampled].time_ns < until_ns;
+		e->nr_sampled++) {
+		const struct golive_sample *sample = &s->sample[e->nr_sampled];
+		struct gotrace_event event = {.kind = GOTRACE_sample, .p = GOTRACE_NO_P};
+		if (!base_map_get(&e->on, 0, sample->tid, &event.g) || !event.g)
+			continue;
+		event.stack = events_sample_stack(e, sample);
+		e->now_ns = sample->time_ns > e->now_ns ? sample->time_ns : e->now_ns;
+		if (event.stack)
+			events_add(e, event);
+	}
+}
+
+static void events_take(struct events *e, const struct golive_record *r, size_t number)
+{
+	uint64_t worker;
+	bool works = (r->before & G_WORKS) && r->before == r->after;
+	if (!r->goid || (r->before == r->after && !works) || r->ticks < e->clock->tsc_origin ||
 		((r->before | r->after) & G_SCAN) || (r->after == G_DEAD && r->before != G_RUNNING))
 		return;
+	uint64_t ns = os_clock_ns(e->clock, r->ticks - e->clock->tsc_origin);
+	events_take_samples(e, ns);
 	e->now_ns = ns > e->now_ns ? ns : e->now_ns;
 	if (base_map_put(&e->number, 0, r->g, r->goid) != BASE_OK)
 		e->failed = true;
 	struct gotrace_event event = {.g = r->goid,
 		.p = r->p < 0 ? GOTRACE_NO_P : (uint32_t)r->p,
-		.stack = events_stack(e, r)};
+		.stack = events_stack(e, r->pc, GOLIVE_PCS, false)};
 	if (r->p >= 0 && (uint32_t)r->p >= e->t->nr_processors)
 		e->t->nr_processors = (uint32_t)r->p + 1;
+	if (works) {
+		unsigned row = (r->before - G_WORKS) / 2u;
+		event.kind =
+			(uint8_t)(r->before & 1 ? events_work[row].end : events_work[row].begin);
+		events_add(e, event);
+		return;
+	}
+	if (base_map_get(&e->rounds, 0, number + 1, &worker))
+		events_add(e, (struct gotrace_event){.kind = GOTRACE_unblock,
+				      .g = r->goid,
+				      .other = worker,
+				      .stack = event.stack,
+				      .p = event.p});
 	if (events_is_birth(r)) {
 		event.g = events_number(e, r->by);
 		events_birth(e, r, &event);
@@ -310,6 +378,9 @@ static void events_take(struct events *e, const struct golive_record *r)
 		events_change(e, r, event);
 	}
 	e->failed |= base_map_put(&e->status, 0, r->goid, r->after) != BASE_OK;
+	if (r->before == G_RUNNING || r->after == G_RUNNING)
+		e->failed |= base_map_put(&e->on, 0, r->tid, r->after == G_RUNNING ? r->goid : 0) !=
+			     BASE_OK;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */
@@ -320,14 +391,23 @@ static int events_compare(const void *a, const void *b)
 	return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
 }
 
-/* The collector's workers, and who stops the world, say that they wait so that their own stack may be looked at. They run on: no wait ends like that. */
-static void events_drop_pretence(struct golive_record *r, struct golive_record *next)
+/*
+ * Who marks for the collector, or stops the world, says meanwhile that it waits, so that its own stack may be looked at. It runs on: no wait ends
+ * like that. What it did is known at the end: the older runtimes give the reason after the change.
+ */
+static void events_drop_pretence(
+	const struct events *e, struct golive_record *r, struct golive_record *next)
 {
 	if (r->before != G_RUNNING || r->after != G_WAITING || next->before != G_WAITING ||
 		next->after != G_RUNNING)
 		return;
 	r->after = G_RUNNING;
 	next->before = G_RUNNING;
+	for (unsigned i = 0; i < EVENTS_WORKS; i++)
+		if (next->reason == e->works[i]) {
+			r->before = r->after = (uint16_t)(G_WORKS + 2 * i);
+			next->before = next->after = (uint16_t)(G_WORKS + 2 * i + 1);
+		}
 }
 
 /* What a goroutine's next change tells of this one: one that is made gets its number a little later. */
@@ -341,33 +421,76 @@ static void events_look_ahead(struct events *e, struct golive_record *r, size_t 
 		if (is_birth)
 			r[i].goid = has ? r[later - 1].goid : 0; /* 0: it has never run */
 		else if (has)
-			events_drop_pretence(&r[i], &r[later - 1]);
+			events_drop_pretence(e, &r[i], &r[later - 1]);
 		e->failed |= base_map_put(&next, 0, r[i].g, i + 1) != BASE_OK;
 	}
 	base_map_fini(&next);
 }
 
-enum base_status golive_events(const struct golive_image *im, struct golive_record *r, size_t nr,
-	const struct golive_clock *clock, struct gotrace **ret, struct base_err *err)
+/* The collector's worker was idle, and the scheduler has found that there is work for it. */
+static bool events_begins_round(const struct golive_record *r, uint64_t idle)
 {
-	struct events e = {.image = im,
-		.clock = clock,
-		.t = gotrace_new(im->version),
-		.reasons = golive_image_reasons(im)};
+	return r->before == G_WAITING && (r->after == G_RUNNABLE || r->after == G_RUNNING) &&
+	       r->reason == idle && (!r->by || r->by == r->g) && r->goid;
+}
+
+/*
+ * What the scheduler gives to the collector's worker is the P that a goroutine has just left: how far that one had come by then decides when the
+ * round begins. So that one is said to wake the worker, when it leaves.
+ */
+static void events_find_rounds(struct events *e, struct golive_record *r, size_t nr)
+{
+	uint64_t idle = golive_image_reason_number(e->image, "GC worker (idle)");
+	struct base_map left = {0}, since = {0}; /* P -> record + 1; worker -> record + 1 */
+	for (size_t i = 0; i < nr && !e->failed; i++) {
+		uint64_t j = 0, began = 0;
+		if (r[i].before == G_RUNNING && r[i].reason == idle && r[i].after == G_WAITING) {
+			e->failed |= base_map_put(&since, 0, r[i].g, i + 1) != BASE_OK;
+		} else if (r[i].before == G_RUNNING && r[i].goid && r[i].p >= 0 &&
+			   (r[i].after == G_RUNNABLE || r[i].after == G_WAITING ||
+				   r[i].after == G_DEAD)) {
+			e->failed |= base_map_put(&left, 0, (uint64_t)r[i].p, i + 1) != BASE_OK;
+		} else if (r[i].p >= 0 && events_begins_round(&r[i], idle) &&
+			   base_map_get(&left, 0, (uint64_t)r[i].p, &j) &&
+			   base_map_get(&since, 0, r[i].g, &began) && j > began &&
+			   !base_map_get(&e->rounds, 0, j, &began)) {
+			e->failed |= base_map_put(&e->rounds, 0, j, r[i].goid) != BASE_OK;
+			r[i].before = G_RUNNABLE;
+		}
+	}
+	base_map_fini(&left);
+	base_map_fini(&since);
+}
+
+enum base_status golive_events(
+	const struct golive_seen *seen, struct gotrace **ret, struct base_err *err)
+{
+	struct golive_record *r = seen->record;
+	struct events e = {.image = seen->image,
+		.clock = seen->clock,
+		.samples = seen->samples,
+		.t = gotrace_new(seen->image->version),
+		.reasons = golive_image_reasons(seen->image)};
 	*ret = NULL;
+	for (unsigned i = 0; i < EVENTS_WORKS; i++)
+		e.works[i] = golive_image_reason_number(seen->image, events_work[i].reason);
 	if (e.t) {
 		e.t->tells_calls = true;
-		qsort(r, nr, sizeof *r,
+		qsort(r, seen->nr_records, sizeof *r,
 			events_compare); /* allowed: no call of ours allocates in it */
-		events_look_ahead(&e, r, nr);
-		for (size_t i = 0; i < nr && !e.failed; i++)
-			events_take(&e, &r[i]);
+		events_look_ahead(&e, r, seen->nr_records);
+		events_find_rounds(&e, r, seen->nr_records);
+		for (size_t i = 0; i < seen->nr_records && !e.failed; i++)
+			events_take(&e, &r[i], i);
+		events_take_samples(&e, UINT64_MAX);
 	}
 	base_map_fini(&e.known);
 	base_map_fini(&e.number);
 	base_map_fini(&e.status);
+	base_map_fini(&e.on);
+	base_map_fini(&e.rounds);
 	base_map_fini(&e.p);
-	if (!e.t || e.failed) {
+	if (!e.t || e.failed || (seen->samples && seen->samples->failed)) {
 		gotrace_free(e.t);
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for goroutines");
 	}

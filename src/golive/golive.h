@@ -14,15 +14,18 @@
 bool golive_knows(const char *path);
 
 struct golive_run {
-	const char *path;  /* of the program */
-	char *const *argv; /* NULL-terminated */
+	const char *path;   /* of the program */
+	char *const *argv;  /* NULL-terminated */
+	uint64_t sample_hz; /* 0: no samples */
 	/* Set: */
 	int wait_status;     /* as waitpid() has it */
 	uint64_t elapsed_ns; /* from its first instruction to its end */
 	uint64_t nr_records; /* changes that were seen */
 	uint64_t nr_lost;    /* ... for which there was no room any more */
-	uint64_t unix_ns;    /* when it began */
-	uint64_t mono_ns;    /* the same by CLOCK_MONOTONIC_RAW */
+	uint64_t nr_samples;
+	char why_no_samples[160]; /* "": there are some, or none were asked for */
+	uint64_t unix_ns;         /* when it began */
+	uint64_t mono_ns;         /* the same by CLOCK_MONOTONIC_RAW */
 };
 /*
  * Runs it to its end. ERR_ENV says why it was not started: it is not known how this version's goroutines look, or the function cannot be

@@ -16,6 +16,7 @@ enum {
 	HEADER_BYTES = 8 + HEADER_WORDS * POINTER_BYTES,
 	FUNCTION_ENTRY = 0,
 	FUNCTION_NAME = 4,
+	FUNCTION_STACK = 16,
 	FUNCTION_FILES = 20,
 	FUNCTION_LINES = 24,
 	FUNCTION_VALUES = 28,
@@ -393,6 +394,14 @@ uint64_t golive_image_wrapped(const struct golive_image *im, uint64_t entry)
 	return im->text + to;
 }
 
+bool golive_image_is_frameless(const struct golive_image *im, uint64_t pc)
+{
+	uint64_t entry, end, at;
+	uint32_t list;
+	return image_find(im, pc, &entry, &end, &at) &&
+	       image_word(im, at + FUNCTION_STACK, &list) && !image_value(im, list, entry, pc);
+}
+
 size_t golive_image_places(
 	const struct golive_image *im, uint64_t pc, struct golive_place *ret, size_t max)
 {
@@ -491,4 +500,14 @@ bool golive_image_reason(
 	memcpy(to, text, s.length);
 	to[s.length] = '\0';
 	return true;
+}
+
+uint64_t golive_image_reason_number(const struct golive_image *im, const char *text)
+{
+	uint64_t table = golive_image_reasons(im);
+	char found[REASONS_MAX];
+	for (uint32_t i = 0; i < REASONS_MAX; i++)
+		if (golive_image_reason(im, table, i, found, sizeof found) && !strcmp(found, text))
+			return i;
+	return UINT64_MAX;
 }

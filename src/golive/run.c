@@ -6,14 +6,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { RUN_RECORDS_MAX = 1 << 21, RUN_CALIBRATE_NS = 20000000 };
+enum {
+	RUN_RECORDS_MAX = 1 << 21,
+	RUN_CALIBRATE_NS = 20000000,
+	RUN_READ_NS = 20000000,
+	RUN_PAIR_TRIES = 3
+};
 
 struct run_state {
 	struct golive_run *run;
@@ -24,11 +31,13 @@ struct run_state {
 	void *file;
 	int fd, ring_fd;
 	struct os_clock clock;
+	struct golive_samples samples;
 	uint64_t begin_ticks, end_ticks;
 };
 
 static void run_close(struct run_state *s)
 {
+	golive_samples_fini(&s->samples);
 	if (s->file)
 		munmap(s->file, s->file_bytes);
 	if (s->ring)
@@ -104,7 +113,7 @@ static enum base_status run_lead(
 		status = inject_start_page(child, &lead.page, err);
 	if (status != BASE_OK)
 		return status;
-	lead.nr_bytes = golive_code(code, &s->layout, ring, &entry);
+	lead.nr_bytes = golive_code(code, &s->image, &s->layout, ring, &entry);
 	lead.entry = entry;
 	return inject_start_lead(child, &lead, err);
 }
@@ -115,6 +124,27 @@ static void run_pass(int signal)
 	(void)signal;
 }
 
+/* Until it has ended; what it was found at is taken from the kernel's buffers meanwhile. */
+static void run_wait(struct run_state *s, pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = RUN_READ_NS};
+	struct os_clock_pair pair;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool ends = fd < 0;
+	while (!ends) {
+		ends = ppoll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1,
+			       s->samples.perf ? &pause : NULL, NULL) > 0;
+		os_clock_read_pair(RUN_PAIR_TRIES, &pair);
+		os_clock_add_pair(&s->clock, pair);
+		golive_samples_read(&s->samples, false);
+	}
+	if (fd >= 0)
+		close(fd);
+	while (waitpid(pid, &s->run->wait_status, 0) < 0 && errno == EINTR)
+		continue;
+	golive_samples_read(&s->samples, true);
+}
+
 static enum base_status run_program(struct run_state *s, uint64_t function, struct base_err *err)
 {
 	static const int passed[] = {SIGINT, SIGQUIT};
@@ -123,19 +153,22 @@ static enum base_status run_program(struct run_state *s, uint64_t function, stru
 	enum base_status status = inject_start(&child, s->run->path, s->run->argv, err);
 	if (status != BASE_OK)
 		return status;
+	os_clock_start(&s->clock);
 	status = run_lead(s, &child, function, err);
+	if (status == BASE_OK)
+		status = os_clock_finish(&s->clock, RUN_CALIBRATE_NS, err);
 	if (status != BASE_OK) {
 		inject_start_give_up(&child);
 		return status;
 	}
+	golive_samples_begin(&s->samples, child.pid, s->run->sample_hz, &s->clock,
+		s->run->why_no_samples, sizeof s->run->why_no_samples);
 	for (size_t i = 0; i < BASE_COUNT(passed); i++)
 		sigaction(passed[i], &(struct sigaction){.sa_handler = run_pass}, &before[i]);
-	os_clock_start(&s->clock);
 	s->begin_ticks = os_tsc();
 	status = inject_start_go(&child, err);
-	while (status == BASE_OK && waitpid(child.pid, &s->run->wait_status, 0) < 0 &&
-		errno == EINTR)
-		continue;
+	if (status == BASE_OK)
+		run_wait(s, child.pid);
 	s->end_ticks = os_tsc();
 	for (size_t i = 0; i < BASE_COUNT(passed); i++)
 		sigaction(passed[i], &before[i], NULL);
@@ -145,22 +178,19 @@ static enum base_status run_program(struct run_state *s, uint64_t function, stru
 static enum base_status run_convert(struct run_state *s, struct gotrace **ret, struct base_err *err)
 {
 	struct golive_run *run = s->run;
-	enum base_status status = os_clock_finish(&s->clock, RUN_CALIBRATE_NS, err);
-	if (status != BASE_OK)
-		return status;
 	uint64_t nr = s->ring->next;
 	run->nr_lost = nr > RUN_RECORDS_MAX ? nr - RUN_RECORDS_MAX : 0;
 	run->nr_records = nr - run->nr_lost;
-	/* (the clock counts from its last pair) */
-	const struct golive_clock clock = {s->begin_ticks, 1e9 / (double)s->clock.tick_hz};
-	const uint64_t before_ns =
-		(uint64_t)((double)(s->clock.tsc_origin - s->begin_ticks) * clock.ns_per_tick);
-	run->elapsed_ns = (uint64_t)((double)(s->end_ticks - s->begin_ticks) * clock.ns_per_tick);
-	run->unix_ns = s->clock.unix_origin_ns - before_ns;
-	run->mono_ns = s->clock.raw_origin_ns - before_ns;
-	struct golive_record *records =
-		(struct golive_record *)((uint8_t *)s->ring + GOLIVE_HEAD_BYTES);
-	return golive_events(&s->image, records, (size_t)run->nr_records, &clock, ret, err);
+	run->nr_samples = s->samples.nr;
+	run->elapsed_ns = os_clock_ns(&s->clock, s->end_ticks - s->begin_ticks);
+	run->unix_ns = s->clock.unix_origin_ns;
+	run->mono_ns = s->clock.raw_origin_ns;
+	const struct golive_seen seen = {.image = &s->image,
+		.record = (struct golive_record *)((uint8_t *)s->ring + GOLIVE_HEAD_BYTES),
+		.nr_records = (size_t)run->nr_records,
+		.samples = &s->samples,
+		.clock = &s->clock};
+	return golive_events(&seen, ret, err);
 }
 
 enum base_status golive_record(struct golive_run *run, struct gotrace **ret, struct base_err *err)

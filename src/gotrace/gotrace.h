@@ -53,6 +53,8 @@ struct gotrace_event {
 	uint32_t stack, new_stack, text;
 	uint32_t p; /* GOTRACE_NO_P: none, or not known */
 	uint8_t kind, status;
+	uint32_t
+		room; /* block: at the channel `other`, which holds so many items on their way; 0: none, or not known */
 };
 struct gotrace_frame {
 	uint64_t pc;

@@ -54,7 +54,7 @@ struct model *model_free(struct model *m)
 		&m->naming.files, &m->naming.own, &m->naming.alike, &m->naming.equal,
 		&m->sampled.inlined_at, &m->sampled.lines, &m->sampled.chains, &m->sampled.points,
 		&m->sampled.insides, &m->timing.clocks, &m->timing.turns.tasks, &m->known.owners,
-		&m->naming.identities};
+		&m->known.channels, &m->naming.identities};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	base_strtab_free(m->naming.texts);

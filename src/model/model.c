@@ -57,7 +57,7 @@ static void model_begin_thread(struct model *m, struct thread *t, uint32_t strea
 	t->exit_queue = NONE;
 	t->io.queue = NONE;
 	t->cpu.processor_queue = NONE;
-	t->k.wake_queue = t->k.task.arrivals = NONE;
+	t->k.wake_queue = t->k.task.arrivals = t->k.task.channel = NONE;
 	t->k.asleep_state = NONE;
 	t->k.packet_by = NONE;
 	t->k.asleep_on = GRAPH_VERB_wait;

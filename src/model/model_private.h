@@ -367,10 +367,12 @@ struct model_part {
 
 /* Who and what is known, by its numbers. */
 struct model_known {
-	struct base_map pipes;   /* inode -> its first definition; a system's */
-	struct base_map by_tid;  /* thread number -> its last stream; a system's */
-	struct base_map owners;  /* (enum owned_how, owner) -> its newest object */
-	struct base_map tokens;  /* (what << 32 | image or pid, key) -> queue */
+	struct base_map pipes;  /* inode -> its first definition; a system's */
+	struct base_map by_tid; /* thread number -> its last stream; a system's */
+	struct base_map
+		channels;       /* side of a channel with a buffer -> queue of who has come there */
+	struct base_map owners; /* (enum owned_how, owner) -> its newest object */
+	struct base_map tokens; /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles; /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				    first stream */
 	struct model_mpi *mpi;   /* runtime/mpi/rules_mpi.h; NULL: there is no MPI */

@@ -7,7 +7,10 @@
  *
  * At a meeting (a channel without room) neither side goes on before the other has come: who comes
  * first waits, and who comes second also took the first one's arrival, which it need not wait for
- * as things were, but would if it were quicker.
+ * as things were, but would if it were quicker. A channel with a buffer is a meeting, too, that who
+ * is woken may be late for by as many items as it holds: who comes first found it full (or empty),
+ * and the other one takes (or puts) what is so many items older. So that many arrivals are there
+ * from the start. Operations in between that held nobody up come in pairs, and change nothing of it.
  */
 #include "model/model_private.h"
 
@@ -23,16 +26,37 @@ static enum model_cause rules_task_cause(enum trace_task how)
 	return cause[how];
 }
 
+static uint32_t rules_task_make_arrivals(struct model *m, uint32_t stream, uint64_t ahead)
+{
+	uint32_t queue = model_make_queue(m, ahead, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
+	if (queue < m->made.nr_queues) {
+		m->made.queue[queue].wakes = stream + 1;
+		m->made.queue[queue].pub.part = MODEL_QUEUE_wake;
+	}
+	return queue;
+}
+
+/* Where it has come to the meeting that it waits at, or is to wait at next. */
 static uint32_t rules_task_arrivals(struct model *m, struct thread *t)
 {
-	if (t->k.task.arrivals == NONE) {
-		t->k.task.arrivals = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
-		if (t->k.task.arrivals < m->made.nr_queues) {
-			m->made.queue[t->k.task.arrivals].wakes = t->stream + 1;
-			m->made.queue[t->k.task.arrivals].pub.part = MODEL_QUEUE_wake;
-		}
-	}
+	if (t->k.task.channel != NONE)
+		return t->k.task.channel;
+	if (t->k.task.arrivals == NONE)
+		t->k.task.arrivals = rules_task_make_arrivals(m, t->stream, 0);
 	return t->k.task.arrivals;
+}
+
+void model_rule_task_channel(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	enum { ROOM_MAX = 1 << 20 };
+	const struct trace_task_channel *c = &r->u.task_channel;
+	uint64_t queue = NONE, room = c->room < ROOM_MAX ? c->room : ROOM_MAX;
+	m->seen.tasks = true;
+	if (!base_map_get(&m->known.channels, 0, c->side, &queue)) {
+		queue = rules_task_make_arrivals(m, t->stream, room);
+		model_put(m, &m->known.channels, 0, c->side, queue);
+	}
+	t->k.task.channel = (uint32_t)queue;
 }
 
 /* Of strings and sites that are not defined nothing is known. */
@@ -80,7 +104,8 @@ static void rules_task_leave_meeting(struct model *m, struct thread *t, uint64_t
 {
 	if (t->k.task.how == TRACE_TASK_meeting)
 		model_verb_of(m, t->actor, GRAPH_VERB_dequeue, time_ns, rules_task_arrivals(m, t),
-			GRAPH_ALL, t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+			1, t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+	t->k.task.channel = NONE;
 }
 
 /* By what its waker has put; and, of the same moment, the ends of others that it needed. */
@@ -117,11 +142,13 @@ void model_rule_task_wake(struct model *m, struct thread *t, const struct trace_
 	}
 	if (r->u.task_wake.site)
 		t->run_state = model_run_state(m, t, rules_task_site(m, r->u.task_wake.site));
-	if (woken->k.task.how == TRACE_TASK_meeting)
-		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, rules_task_arrivals(m, woken),
-			GRAPH_ALL, t->graph_state, 0);
+	/* In this order: were it there before the other one, that one would not sleep. */
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_wake_queue(m, woken), 1,
 		t->run_state, 0);
+	if (woken->k.task.how == TRACE_TASK_meeting)
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, rules_task_arrivals(m, woken), 1,
+			t->run_state, 0);
+	woken->k.task.channel = NONE;
 	rules_task_end_wait(m, woken, r->time_ns);
 	woken->life.end_ns = r->time_ns;
 }

@@ -112,8 +112,10 @@ struct kernel_view {
 	/* A task: to it its runtime's scheduler is what the kernel is to others (rules_task.c). */
 	struct {
 		enum trace_task how;
-		bool waits;         /* in the wait that its last task_wait began */
-		uint32_t arrivals;  /* queue: it has come to a meeting; NONE */
+		bool waits;        /* in the wait that its last task_wait began */
+		uint32_t arrivals; /* queue: it has come to a meeting; NONE */
+		uint32_t
+			channel; /* queue: the same at a channel with a buffer, for its next or present wait; NONE */
 		uint32_t processor; /* that it had last */
 		uint32_t *needs;    /* streams: its wait needs their ends, too */
 		size_t nr_needs, needs_capacity;

@@ -34,7 +34,7 @@ struct sample_id {
 
 /* Of the stack of each sample: what ordinary programs' callers are in; deeper ones are lost. Less
  * where the buffer is small: it is full of these pieces. Each takes 1 us (bench/sample_cost.c). */
-enum { STACK_BYTES = 2048, STACK_BYTES_WIDE = 4096 };
+enum { STACK_BYTES = 2048, STACK_BYTES_WIDE = 4096, STACK_BYTES_FRAMED = 8 };
 #ifdef __x86_64__
 /* rbx, rbp, rsp, rip, r10, r12 to r15, by <asm/perf_regs.h>: struct record_user_state's order */
 static const uint64_t user_registers = 1u << 1 | 7u << 6 | 1u << 18 | 15u << 20;
@@ -290,6 +290,7 @@ struct events {                        /* of whom, and what */
 	bool probe;  /* of that thread alone, only while system_perf_enable() says so */
 	bool faults; /* page faults that wait for a disk, and nothing else */
 	bool stacks; /* with a piece of each sample's stack */
+	bool framed; /* ... of which the top will do */
 	bool only_samples;
 	bool running; /* from now on, not from its exec on */
 };
@@ -336,7 +337,9 @@ static int perf_open_event(const struct events *of, int cpu)
 	} else if (of->stacks && user_registers && attr.config == PERF_COUNT_SW_CPU_CLOCK) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr.sample_regs_user = user_registers;
-		attr.sample_stack_user = of->pid && !of->probe ? STACK_BYTES : STACK_BYTES_WIDE;
+		attr.sample_stack_user = of->framed              ? STACK_BYTES_FRAMED
+					 : of->pid && !of->probe ? STACK_BYTES
+								 : STACK_BYTES_WIDE;
 	}
 	return (int)syscall(SYS_perf_event_open, &attr, of->pid ? (pid_t)of->pid : -1, cpu, -1,
 		PERF_FLAG_FD_CLOEXEC);
@@ -548,16 +551,32 @@ struct system_perf *system_perf_open_running(uint32_t pid, uint64_t sample_hz, b
 	return system_perf_close(p);
 }
 
-struct system_perf *system_perf_open_system(uint64_t sample_hz, char why_not[SYSTEM_PERF_WHY])
+static struct system_perf *perf_open_samples(struct events of, char why_not[SYSTEM_PERF_WHY])
 {
 	struct system_perf *p = base_alloc(sizeof *p);
-	int why = p ? perf_open_all(
-			      p, (struct events){.pid = SYSTEM_PERF_SYSTEM, .sample_hz = sample_hz})
-		    : ENOMEM;
+	int why = p ? perf_open_all(p, of) : ENOMEM;
 	if (!why)
 		return p;
 	perf_explain(why_not, why);
 	return system_perf_close(p);
+}
+
+struct system_perf *system_perf_open_framed(
+	uint32_t pid, uint64_t sample_hz, char why_not[SYSTEM_PERF_WHY])
+{
+	return perf_open_samples((struct events){.pid = pid,
+					 .sample_hz = sample_hz,
+					 .only_samples = true,
+					 .stacks = true,
+					 .framed = true,
+					 .running = true},
+		why_not);
+}
+
+struct system_perf *system_perf_open_system(uint64_t sample_hz, char why_not[SYSTEM_PERF_WHY])
+{
+	return perf_open_samples(
+		(struct events){.pid = SYSTEM_PERF_SYSTEM, .sample_hz = sample_hz}, why_not);
 }
 
 struct system_perf *system_perf_open_probe(

@@ -42,6 +42,10 @@ struct system_perf *system_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 /* Open for a process that runs already, and all its threads, from now on. */
 struct system_perf *system_perf_open_running(uint32_t pid, uint64_t sample_hz, bool switches,
 	char why_no_samples[SYSTEM_PERF_WHY], char why_no_switches[SYSTEM_PERF_WHY]);
+/* Samples alone of a child of one thread, and of what it starts, from now on. Its code keeps frame pointers: these lead to the callers,
+ * and of the stack only the top word is copied, where a function without a frame has its return address. */
+struct system_perf *system_perf_open_framed(
+	uint32_t pid, uint64_t sample_hz, char why_not[SYSTEM_PERF_WHY]);
 /* The same events of one thread of ours, to learn what they cost: none until they are enabled.
  * period_ns: a sample whenever it ran so long, instead of sample_hz. NULL: refused. */
 struct system_perf *system_perf_open_probe(

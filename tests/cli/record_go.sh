@@ -39,14 +39,38 @@ test_record_go_agrees_with_its_own_trace() {
 
 test_record_go_finds_the_pole() {
 	go_program shapes
-	go_recorded ./shapes pipeline 4000
+	go_recorded --sample-hz=0 ./shapes pipeline 4000
 	has err 'changes of goroutines'
+	! grep -q sample err || fail "$(cat err)"
 	expect 0 longpole report --json r.lpt
 	is_json out '.result.parts[0].name == "running main.middle"'
 	expect 0 longpole whatif r.lpt '#1=-50%'
-	go_recorded ./shapes ladder 20000
+	go_recorded --sample-hz=0 ./shapes ladder 20000
 	expect 0 longpole report --json r.lpt
 	is_json out '.result.parts[0].name == "running main.rung"'
+}
+
+# The collector's work is a state of its own, and somebody's doing.
+test_record_go_collects_garbage() {
+	go_program shapes
+	go_recorded ./shapes garbage 20000
+	longpole dump r.lpt >dumped
+	grep -q 'task_run what=.*(marking for the garbage collector (background))' dumped || fail 'nobody marks'
+	[[ $(awk '/thread_begin.*runtime.gcBgMarkWorker/ { split($2, at, ":"); worker[at[1]] }
+		/ task_wake / { match($0, /woken=[0-9]+/); if (substr($0, RSTART + 6, RLENGTH - 6) in worker) nr++ } END { print nr + 0 }' dumped) -gt 0 ]] ||
+		fail 'nobody begins a round of the collector'
+}
+
+# Of a function that no event is in, and that calls another one, without a frame, for all its time.
+test_record_go_samples_functions() {
+	go_program shapes
+	go_recorded ./shapes ladder 20000
+	! grep -q 'no samples' err || skip "$(grep 'no samples' err)"
+	has err 'samples'
+	expect 0 longpole whatif --json r.lpt scale main.slowStage=-50%
+	is_json out '.result.scenarios[0].edits[0].path_share > 0.5'
+	expect 0 longpole dump --kind=sample r.lpt
+	grep -q 'main.burn.*stack=.*main.slowStage.*main.rung' out || fail "callers are not known: $(head -3 out)"
 }
 
 test_record_go_that_is_stripped() {

@@ -75,6 +75,8 @@ static void reasons_are_found(void **state)
 	assert_true(golive_image_reason(&im, at, 2, text, sizeof text));
 	assert_string_equal(text, "chan receive");
 	assert_false(golive_image_reason(&im, at, 2, text, 4));
+	assert_int_equal(golive_image_reason_number(&im, "GC worker (idle)"), 3);
+	assert_true(golive_image_reason_number(&im, "GC worker") == UINT64_MAX);
 	assert_false(golive_image_reason(&im, at, 1000, text, sizeof text));
 }
 
@@ -95,22 +97,23 @@ static struct gotrace *hand_over(const struct golive_image *im)
 {
 	enum { A = 0x100, B = 0x200 };
 	static const struct golive_record record[] = {
-		{.ticks = 11, .g = A, .before = 6, .after = 1, .start = WORK},
+		{.ticks = 11, .g = A, .before = 6, .after = 1, .what = WORK},
 		{.ticks = 12, .g = A, .before = 1, .after = 2, .goid = 1},
 		{.ticks = 20,
 			.g = B,
 			.before = 6,
 			.after = 1,
 			.by = A,
-			.start = WRAPPER,
+			.what = WRAPPER,
 			.pc = {WORK + 21}},
-		{.ticks = 40, .g = B, .before = 1, .after = 2, .goid = 7, .p = 1},
+		{.ticks = 40, .g = B, .before = 1, .after = 2, .goid = 7, .p = 1, .tid = 2},
 		{.ticks = 30,
 			.g = A,
 			.before = 2,
 			.after = 4,
 			.goid = 1,
 			.reason = 2,
+			.room = 8,
 			.by = A,
 			.pc = {WORK + 10, WORK + 21}},
 		{.ticks = 50,
@@ -122,7 +125,14 @@ static struct gotrace *hand_over(const struct golive_image *im)
 			.by = B,
 			.pc = {WORK + 21}},
 		{.ticks = 51, .g = A, .before = 1, .after = 2, .goid = 1},
-		{.ticks = 60, .g = B, .before = 2, .after = 6, .goid = 7, .p = 1, .by = B},
+		{.ticks = 60,
+			.g = B,
+			.before = 2,
+			.after = 6,
+			.goid = 7,
+			.p = 1,
+			.tid = 2,
+			.by = B},
 		{.ticks = 70,
 			.g = A,
 			.before = 2,
@@ -133,12 +143,27 @@ static struct gotrace *hand_over(const struct golive_image *im)
 		{.ticks = 80, .g = A, .before = 2, .after = 3, .goid = 1, .by = A},
 		{.ticks = 90, .g = A, .before = 3, .after = 2, .goid = 1, .p = 1, .by = A},
 	};
+	/* Of B's thread while B ran there; in a function without a frame; of the scheduler; of a thread that is not known. */
+	static uint64_t pc[] = {TEXT, WORK, WORK, WORK};
+	static struct golive_sample sample[] = {
+		{.time_ns = 70, .tid = 2, .nr = 1, .first = 0, .top = WORK + 21},
+		{.time_ns = 74, .tid = 2, .nr = 1, .first = 1, .top = WORK + 21},
+		{.time_ns = 125, .tid = 2, .nr = 1, .first = 2},
+		{.time_ns = 126, .tid = 9, .nr = 1, .first = 3}};
+	const struct golive_samples samples = {
+		.sample = sample, .nr = BASE_COUNT(sample), .pc = pc, .nr_pcs = BASE_COUNT(pc)};
 	static struct golive_record copy[BASE_COUNT(record)];
-	const struct golive_clock clock = {.origin_ticks = 10, .ns_per_tick = 2};
+	const struct os_clock clock = {
+		.tsc_origin = 10, .factor = UINT64_C(2) << OS_CLOCK_FACTOR_SHIFT};
 	struct gotrace *t = NULL;
 	struct base_err err = {0};
 	memcpy(copy, record, sizeof record);
-	return golive_events(im, copy, BASE_COUNT(copy), &clock, &t, &err) == BASE_OK ? t : NULL;
+	const struct golive_seen seen = {.image = im,
+		.record = copy,
+		.nr_records = BASE_COUNT(copy),
+		.samples = &samples,
+		.clock = &clock};
+	return golive_events(&seen, &t, &err) == BASE_OK ? t : NULL;
 }
 
 static void records_become_events(void **state)
@@ -149,7 +174,8 @@ static void records_become_events(void **state)
 		uint32_t p;
 	} want[] = {{2, 1, 0, GOTRACE_exists, GOTRACE_NO_P}, {4, 1, 0, GOTRACE_start, 0},
 		{20, 1, 7, GOTRACE_create, GOTRACE_NO_P}, {40, 1, 0, GOTRACE_block, 0},
-		{60, 7, 0, GOTRACE_start, 1}, {80, 7, 1, GOTRACE_unblock, 1},
+		{60, 7, 0, GOTRACE_start, 1}, {70, 7, 0, GOTRACE_sample, GOTRACE_NO_P},
+		{74, 7, 0, GOTRACE_sample, GOTRACE_NO_P}, {80, 7, 1, GOTRACE_unblock, 1},
 		{82, 1, 0, GOTRACE_start, 0}, {100, 7, 0, GOTRACE_end, 1},
 		{140, 1, 0, GOTRACE_call_begin, 0}, {160, 1, 0, GOTRACE_call_away, 0},
 		{160, 1, 0, GOTRACE_call_return, 0}, {160, 1, 0, GOTRACE_start, 1}};
@@ -171,12 +197,77 @@ static void records_become_events(void **state)
 	assert_string_equal(
 		base_strtab_get(t->texts, t->frame[t->stack_frame[stack->first]].function),
 		"main.inlined");
+	assert_int_equal(t->event[3].room, 8);
+	/* its own place is exact: nothing is inlined there */
+	stack = &t->stack[t->event[5].stack];
+	assert_int_equal(stack->nr, 1);
+	/* ... and in a function without a frame the top of the stack is where it was called from */
+	assert_int_equal(t->stack[t->event[6].stack].nr, 2);
 	/* what B begins in is what its wrapper calls */
 	stack = &t->stack[t->event[2].new_stack];
 	assert_string_equal(
 		base_strtab_get(t->texts, t->frame[t->stack_frame[stack->first]].function),
 		"main.work");
 	assert_int_equal(t->nr_processors, 2);
+	gotrace_free(t);
+}
+
+static struct gotrace *gotrace_of(const struct golive_image *im, struct golive_record *r, size_t nr)
+{
+	const struct os_clock clock = {.factor = UINT64_C(1) << OS_CLOCK_FACTOR_SHIFT};
+	struct gotrace *t = NULL;
+	struct base_err err = {0};
+	const struct golive_seen seen = {
+		.image = im, .record = r, .nr_records = nr, .clock = &clock};
+	assert_int_equal(golive_events(&seen, &t, &err), BASE_OK);
+	return t;
+}
+
+/* The collector's worker comes to the P that a goroutine leaves: that one woke it. It says that it waits when it marks; one that allocates does, too. */
+static void the_collector_follows_who_left(void **state)
+{
+	enum { A = 0x100, WORKER = 0x200, ASSIST = 1, RECEIVE = 2, IDLE = 3 };
+	static struct golive_record record[] = {
+		{.ticks = 1, .g = A, .before = 6, .after = 1, .what = WORK},
+		{.ticks = 2, .g = A, .before = 1, .after = 2, .goid = 1},
+		{.ticks = 3, .g = WORKER, .before = 6, .after = 1, .by = A, .what = WORK},
+		{.ticks = 4, .g = WORKER, .before = 1, .after = 2, .goid = 5, .p = 1},
+		{.ticks = 5,
+			.g = WORKER,
+			.before = 2,
+			.after = 4,
+			.goid = 5,
+			.p = 1,
+			.reason = IDLE},
+		/* (the reason is the one before, until it is back) */
+		{.ticks = 10, .g = A, .before = 2, .after = 4, .goid = 1, .reason = RECEIVE},
+		{.ticks = 12, .g = A, .before = 4, .after = 2, .goid = 1, .reason = ASSIST},
+		{.ticks = 20, .g = A, .before = 2, .after = 1, .goid = 1},
+		{.ticks = 22, .g = WORKER, .before = 4, .after = 1, .goid = 5, .reason = IDLE},
+		{.ticks = 23, .g = WORKER, .before = 1, .after = 2, .goid = 5, .reason = IDLE},
+		{.ticks = 24, .g = WORKER, .before = 2, .after = 4, .goid = 5, .reason = IDLE},
+		{.ticks = 25, .g = WORKER, .before = 4, .after = 2, .goid = 5, .reason = IDLE},
+		{.ticks = 30, .g = WORKER, .before = 2, .after = 4, .goid = 5, .reason = IDLE},
+		/* nobody had that P since */
+		{.ticks = 40, .g = WORKER, .before = 4, .after = 1, .goid = 5, .reason = IDLE}};
+	static const struct {
+		uint64_t time_ns, g, other;
+		enum gotrace_kind kind;
+	} want[] = {{1, 1, 0, GOTRACE_exists}, {2, 1, 0, GOTRACE_start}, {3, 1, 5, GOTRACE_create},
+		{4, 5, 0, GOTRACE_start}, {5, 5, 0, GOTRACE_block},
+		{10, 1, 0, GOTRACE_assist_begin}, {12, 1, 0, GOTRACE_assist_end},
+		{20, 1, 5, GOTRACE_unblock}, {20, 1, 0, GOTRACE_stop}, {23, 5, 0, GOTRACE_start},
+		{30, 5, 0, GOTRACE_block}, {40, 0, 5, GOTRACE_unblock}};
+	struct golive_image im = image_of("go1.26");
+	struct gotrace *t = gotrace_of(&im, record, BASE_COUNT(record));
+	(void)state;
+	assert_int_equal(t->nr_events, BASE_COUNT(want));
+	for (size_t i = 0; i < BASE_COUNT(want); i++) {
+		assert_int_equal(t->event[i].kind, want[i].kind);
+		assert_int_equal(t->event[i].time_ns, want[i].time_ns);
+		assert_int_equal(t->event[i].g, want[i].g);
+		assert_int_equal(t->event[i].other, want[i].other);
+	}
 	gotrace_free(t);
 }
 
@@ -201,6 +292,7 @@ int main(void)
 		cmocka_unit_test(reasons_are_found),
 		cmocka_unit_test(damage_is_an_error),
 		cmocka_unit_test(records_become_events),
+		cmocka_unit_test(the_collector_follows_who_left),
 		cmocka_unit_test(no_memory_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

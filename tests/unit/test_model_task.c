@@ -111,6 +111,81 @@ static void a_meeting_needs_both(void **state)
 	finish(&b);
 }
 
+/*
+ * Main takes what the worker makes, always asleep before: its processor needs 40 to wake. Made in half the time, main is never asleep. (Replay keeps
+ * waits for a processor: they may be other programs' doing.)
+ */
+static void who_has_come_first_does_not_sleep(void **state)
+{
+	enum { N = 20, MAKES = 300, TAKES = 200, WAKES = 40 };
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t makes = site(&b, "make"), takes = site(&b, "take");
+	uint32_t what = string(&b, "to receive from a channel");
+	spawn(&b, 1, makes);
+	PUT(&b, 0, 1, task_run, .site = takes);
+	PUT(&b, 0, 1, cpu_in, .processor = 0);
+	PUT(&b, 15, 2, task_run, .site = makes);
+	PUT(&b, 15, 2, task_ready);
+	PUT(&b, 15, 2, cpu_in, .processor = 1);
+	PUT(&b, 20, 1, task_wait, .what = what, .how = TRACE_TASK_meeting, .site = takes);
+	PUT(&b, 20, 1, cpu_out, .processor = 0);
+	for (uint64_t i = 1; i <= N; i++) {
+		uint64_t met = 15 + MAKES * i;
+		PUT(&b, met, 2, task_wake, .woken = 1, .site = makes);
+		if (i == N)
+			PUT(&b, met, 2, thread_end);
+		PUT(&b, met + WAKES, 1, cpu_in, .processor = 0);
+		if (i == N)
+			break;
+		PUT(&b, met + WAKES + TAKES, 1, task_wait, .what = what, .how = TRACE_TASK_meeting,
+			.site = takes);
+		PUT(&b, met + WAKES + TAKES, 1, cpu_out, .processor = 0);
+	}
+	PUT(&b, 15 + MAKES * N + WAKES + TAKES, 1, thread_end);
+	PUT(&b, 15 + MAKES * N + WAKES + TAKES, 1, process_end, .status = 0);
+	analyse(&b);
+	enum { END = 15 + MAKES / 2 + WAKES + N * TAKES };
+	takes_then(&b, "running make", 0.5, END, END + (N - 1) * WAKES);
+	finish(&b);
+}
+
+/*
+ * The worker puts into a channel that holds two, and always found it full; main takes. If main takes in no time it has to wait for what the worker
+ * makes: the last item but two when it takes the last one, for the channel was full then.
+ */
+static void who_takes_is_behind_by_what_the_channel_holds(void **state)
+{
+	enum { N = 20, MAKES = 200, TAKES = 300, ROOM = 2 };
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t makes = site(&b, "make"), takes = site(&b, "take");
+	uint32_t what = string(&b, "to send to a channel");
+	spawn(&b, 1, makes);
+	PUT(&b, 0, 1, task_run, .site = takes);
+	PUT(&b, 0, 1, cpu_in, .processor = 0);
+	PUT(&b, 15, 2, task_run, .site = makes);
+	PUT(&b, 15, 2, task_ready);
+	PUT(&b, 15, 2, cpu_in, .processor = 1);
+	for (uint64_t i = 1; i <= N; i++) {
+		uint64_t taken = TAKES * i, full = i == 1 ? 15 + MAKES : taken - TAKES + MAKES;
+		PUT(&b, full, 2, task_channel, .side = 1, .room = ROOM);
+		PUT(&b, full, 2, task_wait, .what = what, .how = TRACE_TASK_meeting, .site = makes);
+		PUT(&b, full, 2, cpu_out, .processor = 1);
+		PUT(&b, taken, 1, task_wake, .woken = 2, .site = takes);
+		PUT(&b, taken, 2, cpu_in, .processor = 1);
+	}
+	PUT(&b, TAKES * N + 1, 2, thread_end);
+	PUT(&b, TAKES * N + 1, 1, thread_end);
+	PUT(&b, TAKES * N + 1, 1, process_end, .status = 0);
+	analyse(&b);
+	enum { END = 15 + (N - ROOM) * MAKES };
+	takes_then(&b, "running take", 0, END, END);
+	finish(&b);
+}
+
 /* A WaitGroup's other workers, which had been done with it before. */
 static void other_ends_are_needed_too(void **state)
 {
@@ -151,6 +226,8 @@ int main(void)
 		cmocka_unit_test(the_processor_leads_to_who_had_it),
 		cmocka_unit_test(timers_and_networks_are_nobodys),
 		cmocka_unit_test(a_meeting_needs_both),
+		cmocka_unit_test(who_has_come_first_does_not_sleep),
+		cmocka_unit_test(who_takes_is_behind_by_what_the_channel_holds),
 		cmocka_unit_test(other_ends_are_needed_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

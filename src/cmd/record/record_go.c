@@ -90,7 +90,7 @@ enum base_status cmd_record_go(
 	struct cmd *c, const struct session_options *o, const char *path, int *ret_exit_code)
 {
 	char program[PATH_MAX];
-	struct golive_run run = {.path = program, .argv = o->argv};
+	struct golive_run run = {.path = program, .argv = o->argv, .sample_hz = o->sample_hz};
 	struct gotrace *t = NULL;
 	struct base_str said = {0};
 	enum base_status s = os_find_program(o->argv[0], program, ret_exit_code, &c->err);
@@ -107,7 +107,11 @@ enum base_status cmd_record_go(
 	base_str_add_ns(&said, run.elapsed_ns);
 	base_str_add_counted(
 		&said, ", %s {change of a goroutine|changes of goroutines}", run.nr_records);
+	if (run.nr_samples)
+		base_str_add_counted(&said, ", %s {sample|samples}", run.nr_samples);
 	cmd_note(c, "%s", base_str_text(&said));
 	base_str_fini(&said);
+	if (*run.why_no_samples)
+		cmd_note(c, "no samples: %s", run.why_no_samples);
 	return s;
 }
