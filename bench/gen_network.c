@@ -130,9 +130,10 @@ int main(int nr, char **argument)
 	unsigned long number[6] = {0, 0, 0, 0, 0, 4};
 	for (int i = 2; i < nr && i < 8; i++)
 		number[i - 2] = strtoul(argument[i], NULL, 10);
-	if (nr < 7 || nr > 8 || number[0] < 2 || number[0] > RANKS_MAX || !number[1] || !number[5] ||
-		number[5] > 16) {
-		fprintf(stderr, "usage: lpt-gen-network FILE RANKS ROUNDS L_NS O_NS G_PS [SIZES]\n");
+	if (nr < 7 || nr > 8 || number[0] < 2 || number[0] > RANKS_MAX || !number[1] ||
+		!number[5] || number[5] > 16) {
+		fprintf(stderr,
+			"usage: lpt-gen-network FILE RANKS ROUNDS L_NS O_NS G_PS [SIZES]\n");
 		return 2;
 	}
 	g.nr_ranks = (uint32_t)number[0];

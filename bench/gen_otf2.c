@@ -55,7 +55,7 @@ static void check(OTF2_ErrorCode code, const char *what)
 static OTF2_FlushType before_flush(
 	void *ctx, OTF2_FileType type, OTF2_LocationRef location, void *caller, bool final)
 {
-	(void)ctx, (void)type, (void)location, (void)caller, (void)final;
+	(void)ctx, (void)type, (void)location, (void)caller, (void) final;
 	return OTF2_FLUSH;
 }
 
@@ -244,8 +244,8 @@ int main(int nr, char **argument)
 	}
 	CHECK(OTF2_Archive_CloseEvtFiles(a));
 	define_clocks(a, (uint32_t)nr_ranks);
-	define(a, (uint32_t)nr_ranks, ticks(1000 + nr_rounds * (2 * WORK_NS + 5 * CALL_NS)) - FIRST_TICK,
-		nr_events);
+	define(a, (uint32_t)nr_ranks,
+		ticks(1000 + nr_rounds * (2 * WORK_NS + 5 * CALL_NS)) - FIRST_TICK, nr_events);
 	CHECK(OTF2_Archive_Close(a));
 	return 0;
 }

@@ -13,7 +13,8 @@
 
 static const struct cmd_option option[] = {
 	{"format", 'f', "FORMAT",
-		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite sarif ctf otf2 gem5",
+		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite sarif ctf otf2 "
+		"gem5",
 		"which (default perfetto)"},
 	{"output", 'o', "FILE", "@file",
 		"where to (default: the trace's name with another ending); -: standard output"},

@@ -105,9 +105,8 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 		.nr_processors = started.nr_processors,
 		.flags = started.is_program                ? 0u
 			 : f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM
-			 : f->flags & FORMAT_IMPORT_RANKS
-				 ? TRACE_INFO_SYNTHETIC | TRACE_INFO_MERGED
-				 : TRACE_INFO_SYNTHETIC};
+			 : f->flags & FORMAT_IMPORT_RANKS ? TRACE_INFO_SYNTHETIC | TRACE_INFO_MERGED
+							  : TRACE_INFO_SYNTHETIC};
 	struct format_import_options o = {.started = &started,
 		.tick_ps = tick_ps,
 		.step = cmd_value(c, "step"),

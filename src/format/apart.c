@@ -58,8 +58,8 @@ static bool apart_send(int fd, enum message_kind kind, const void *bytes, size_t
 bool format_apart_give_text(struct format_apart_giver *g, const char *text)
 {
 	size_t length = strlen(text);
-	return apart_send(g->fd, MESSAGE_name, text,
-		length < MESSAGE_BYTES_MAX ? length : MESSAGE_BYTES_MAX);
+	return apart_send(
+		g->fd, MESSAGE_name, text, length < MESSAGE_BYTES_MAX ? length : MESSAGE_BYTES_MAX);
 }
 
 bool format_apart_give_items(struct format_apart_giver *g, const void *items, size_t nr_bytes)

@@ -18,8 +18,7 @@ bool format_apart_give_text(struct format_apart_giver *g, const char *text) BASE
 bool format_apart_give_items(
 	struct format_apart_giver *g, const void *items, size_t nr_bytes) BASE_MUST_CHECK;
 struct format_apart_items { /* the parent's side: in the order in which they were given */
-	enum base_status (*text)(
-		void *ctx, const char *text, size_t length, struct base_err *err);
+	enum base_status (*text)(void *ctx, const char *text, size_t length, struct base_err *err);
 	enum base_status (*items)(
 		void *ctx, const uint8_t *bytes, size_t nr_bytes, struct base_err *err);
 	void *ctx;

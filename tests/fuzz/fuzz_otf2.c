@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 			length = length < size_bytes ? length : size_bytes;
 			s = to->text(to->ctx, (const char *)data, length, &err);
 		} else {
-			struct otf2_item i = {.kind = data[0], .location = data[1], .ticks = data[2]};
+			struct otf2_item i = {
+				.kind = data[0], .location = data[1], .ticks = data[2]};
 			length = 3 + OTF2_VALUES;
 			for (size_t k = 0; k < OTF2_VALUES; k++)
 				i.value[k] = data[3 + k] == 0xff ? UINT32_MAX : data[3 + k];

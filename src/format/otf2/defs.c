@@ -83,8 +83,8 @@ static bool defs_take_process(struct otf2_import *im, const struct otf2_item *i)
 static bool defs_take_location(struct otf2_import *im, const struct otf2_item *i)
 {
 	uint32_t process = otf2_find(im, OTF2_process_ITEM, i->value[2]);
-	if (!DEFS_ADD(im, location, nr_locations, location_capacity, OTF2_location_ITEM,
-		    i->value[0]))
+	if (!DEFS_ADD(
+		    im, location, nr_locations, location_capacity, OTF2_location_ITEM, i->value[0]))
 		return false;
 	im->location[im->nr_locations++] =
 		(struct otf2_location){.name = defs_string(im, i->value[1]),
@@ -165,7 +165,7 @@ enum base_status format_otf2_take_definition(
 	struct otf2_import *im, const struct otf2_item *i, struct base_err *err)
 {
 	static bool (*const take[OTF2_begin_ITEM])(
-		struct otf2_import *im, const struct otf2_item *i) = {
+		struct otf2_import * im, const struct otf2_item *i) = {
 		[OTF2_clock_ITEM] = defs_take_clock,
 		[OTF2_string_ITEM] = defs_take_string,
 		[OTF2_node_ITEM] = defs_take_node,
@@ -317,7 +317,8 @@ static uint32_t defs_program_of(const struct otf2_import *im, const struct otf2_
 			    !strncmp(name, "Process", 7) || !strncmp(name, "Master", 6);
 	uint32_t id = 0;
 	const char *text = says_nothing ? im->program : name;
-	if (base_strtab_intern(im->text, text, says_nothing ? strlen(text) : length, &id) != BASE_OK)
+	if (base_strtab_intern(im->text, text, says_nothing ? strlen(text) : length, &id) !=
+		BASE_OK)
 		return 0;
 	return id;
 }
@@ -367,8 +368,8 @@ static enum base_status defs_write_streams(struct otf2_import *im, const uint32_
 		if (l->is_first) {
 			uint32_t name = l->process == OTF2_NONE ? 0 : program[l->process];
 			nr_processes++;
-			s = OTF2_PUT(im, err, process, .process = nr_processes,
-				.pid = nr_processes, .name = name, .command = name);
+			s = OTF2_PUT(im, err, process, .process = nr_processes, .pid = nr_processes,
+				.name = name, .command = name);
 		}
 		if (l->process != OTF2_NONE)
 			im->process[l->process].id = nr_processes;
@@ -387,8 +388,7 @@ static enum base_status defs_write_hosts(struct otf2_import *im, const uint32_t 
 		uint32_t node = node_of_host[i];
 		last = last_of_host[i] > last ? last_of_host[i] : last;
 		s = OTF2_PUT(im, err, host, .host = i,
-			.name = node < im->nr_nodes ? im->node[node].name : 0,
-			.last_stream = last);
+			.name = node < im->nr_nodes ? im->node[node].name : 0, .last_stream = last);
 	}
 	return s;
 }
@@ -423,8 +423,7 @@ static enum base_status defs_write(struct otf2_import *im, struct base_err *err)
 	struct defs_order *order = base_alloc((im->nr_locations + 1) * sizeof *order);
 	uint32_t nr_hosts = defs_number_hosts(im, &node_of_host);
 	last_of_host = base_alloc((nr_hosts + 1) * sizeof *last_of_host);
-	enum base_status s =
-		order && nr_hosts && last_of_host ? BASE_OK : defs_no_memory(err);
+	enum base_status s = order && nr_hosts && last_of_host ? BASE_OK : defs_no_memory(err);
 	for (uint32_t i = 0; s == BASE_OK && i < im->nr_locations; i++) {
 		uint32_t process = im->location[i].process;
 		order[i] = (struct defs_order){

@@ -19,9 +19,8 @@ enum {
 
 #define NOW_PUT(im, err, time, kind_, ...)                                                         \
 	now_put(im, err,                                                                           \
-		&(struct trace_record){.time_ns = (time),                                          \
-			.kind = TRACE_##kind_,                                                     \
-			.u.kind_ = {__VA_ARGS__}})
+		&(struct trace_record){                                                            \
+			.time_ns = (time), .kind = TRACE_##kind_, .u.kind_ = {__VA_ARGS__}})
 
 void format_otf2_now_fini(struct otf2_now *n)
 {
@@ -37,7 +36,7 @@ static enum base_status now_no_memory(struct base_err *err)
 	return base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 }
 
-static uint64_t now_ns(const struct otf2_import *im, uint64_t ticks)
+static uint64_t otf2_event_ns(const struct otf2_import *im, uint64_t ticks)
 {
 	if (ticks <= im->first_tick)
 		return 0;
@@ -107,8 +106,8 @@ static enum base_status now_begin_pending(struct otf2_import *im, uint64_t reque
 	(void)now_pending(im, request); /* (of one that never was complete) */
 	n->nr_pending++;
 	enum base_status s = now_put(im, err, r);
-	if (s == BASE_OK && base_map_put(&n->pending, 0, request,
-				    n->nr_written + n->nr_records - 1) != BASE_OK)
+	if (s == BASE_OK &&
+		base_map_put(&n->pending, 0, request, n->nr_written + n->nr_records - 1) != BASE_OK)
 		s = now_no_memory(err);
 	return s;
 }
@@ -131,7 +130,8 @@ static enum base_status now_keep(struct otf2_import *im, uint64_t time_ns, struc
 	if (n->kept == n->wanted || n->wanted_ns >= time_ns)
 		return BASE_OK;
 	n->kept = n->wanted;
-	return NOW_PUT(im, err, n->wanted_ns, note_state, .state = n->kept, .flags = TRACE_NOTE_KEPT);
+	return NOW_PUT(
+		im, err, n->wanted_ns, note_state, .state = n->kept, .flags = TRACE_NOTE_KEPT);
 }
 
 static enum base_status now_regions_change(
@@ -166,12 +166,11 @@ static uint32_t op_of_collective(uint64_t operation)
 {
 	static const uint8_t op[] = {TRACE_MPI_Barrier, TRACE_MPI_Bcast, TRACE_MPI_Gather,
 		TRACE_MPI_Gatherv, TRACE_MPI_Scatter, TRACE_MPI_Scatterv, TRACE_MPI_Allgather,
-		TRACE_MPI_Allgatherv, TRACE_MPI_Alltoall, TRACE_MPI_Alltoallv,
-		TRACE_MPI_Alltoallw, TRACE_MPI_Allreduce, TRACE_MPI_Reduce,
-		TRACE_MPI_Reduce_scatter, TRACE_MPI_Scan, TRACE_MPI_Exscan,
-		TRACE_MPI_Reduce_scatter_block, TRACE_MPI_Comm_split, TRACE_MPI_Comm_free,
-		TRACE_MPI_Win_allocate, TRACE_MPI_Win_free, TRACE_MPI_Win_create,
-		TRACE_MPI_Win_free};
+		TRACE_MPI_Allgatherv, TRACE_MPI_Alltoall, TRACE_MPI_Alltoallv, TRACE_MPI_Alltoallw,
+		TRACE_MPI_Allreduce, TRACE_MPI_Reduce, TRACE_MPI_Reduce_scatter, TRACE_MPI_Scan,
+		TRACE_MPI_Exscan, TRACE_MPI_Reduce_scatter_block, TRACE_MPI_Comm_split,
+		TRACE_MPI_Comm_free, TRACE_MPI_Win_allocate, TRACE_MPI_Win_free,
+		TRACE_MPI_Win_create, TRACE_MPI_Win_free};
 	_Static_assert(TRACE_MPI_NR <= UINT8_MAX, "a number has room");
 	return operation < sizeof op ? op[operation] : TRACE_MPI_Barrier;
 }
@@ -294,8 +293,8 @@ static enum base_status call_begins(struct otf2_import *im, const struct now_cal
 	return now_begin_pending(im, v[0], &r, err);
 }
 
-static enum base_status call_collective(struct otf2_import *im, struct now_call *c,
-	const struct otf2_item *i, struct base_err *err)
+static enum base_status call_collective(
+	struct otf2_import *im, struct now_call *c, const struct otf2_item *i, struct base_err *err)
 {
 	uint32_t object = now_collective_object(im, i);
 	if (!object)
@@ -310,7 +309,7 @@ static void call_tell_pending(struct otf2_import *im, const struct otf2_item *i)
 {
 	const uint64_t *v = i->value;
 	bool receives = i->kind == OTF2_received_ITEM, meets = i->kind == OTF2_collective_ends_ITEM;
-	struct trace_record *r = receives || meets ? now_pending(im, v[4])
+	struct trace_record *r = receives || meets                ? now_pending(im, v[4])
 				 : i->kind == OTF2_cancelled_ITEM ? now_pending(im, v[0])
 								  : NULL;
 	if (r && receives && r->kind == TRACE_mpi_receive) {
@@ -340,8 +339,8 @@ static enum base_status call_waits(
 		if (!is_own && !item_completes(e))
 			continue;
 		bool last = e->kind == OTF2_received_ITEM || e->kind == OTF2_collective_ends_ITEM;
-		uint64_t request = is_own ? now_own_request(im, own++)
-					  : now_request(e->value[last ? 4 : 0]);
+		uint64_t request =
+			is_own ? now_own_request(im, own++) : now_request(e->value[last ? 4 : 0]);
 		s = NOW_PUT(im, err, c->begin_ns, mpi_wait, .op = c->op, .request = request,
 			.more = --left > 0, .site = c->site);
 	}
@@ -403,7 +402,8 @@ static enum base_status call_items(struct otf2_import *im, struct now_call *c, s
 	for (size_t i = 0; s == BASE_OK && i < n->nr_items; i++) {
 		const struct otf2_item e = n->item[i];
 		if (item_is_message(&e))
-			s = call_message(im, c, &e, c->nr_own ? now_own_request(im, own++) : 0, err);
+			s = call_message(
+				im, c, &e, c->nr_own ? now_own_request(im, own++) : 0, err);
 		else if (item_completes(&e))
 			call_tell_pending(im, &e);
 		else if (e.kind == OTF2_collective_ITEM || e.kind == OTF2_window_collective_ITEM)
@@ -526,15 +526,14 @@ static enum base_status now_leave(struct otf2_import *im, uint64_t time_ns, stru
 	return n->call_depth ? BASE_OK : now_regions_change(im, time_ns, err);
 }
 
-static enum base_status now_add(struct otf2_import *im, const struct otf2_item *i,
-	uint64_t time_ns, struct base_err *err)
+static enum base_status now_add(
+	struct otf2_import *im, const struct otf2_item *i, uint64_t time_ns, struct base_err *err)
 {
 	struct otf2_now *n = &im->now;
 	if (base_grow(&n->item, &n->item_capacity, n->nr_items + 1, sizeof *n->item) != BASE_OK)
 		return now_no_memory(err);
 	n->item[n->nr_items++] = *i;
-	return n->call_depth ? BASE_OK
-			     : now_call(im, op_of_item(i), time_ns, time_ns, true, err);
+	return n->call_depth ? BASE_OK : now_call(im, op_of_item(i), time_ns, time_ns, true, err);
 }
 
 enum base_status format_otf2_end_location(struct otf2_import *im, bool is_cut, struct base_err *err)
@@ -578,7 +577,7 @@ enum base_status format_otf2_take_event(
 			err, BASE_ERR_FOREIGN, "events of a thread that its reader did not begin");
 	if (i->kind == OTF2_end_ITEM)
 		return format_otf2_end_location(im, i->value[0] != 0, err);
-	uint64_t time_ns = now_ns(im, i->ticks);
+	uint64_t time_ns = otf2_event_ns(im, i->ticks);
 	im->nr_back += time_ns < n->last_ns;
 	n->last_ns = time_ns = time_ns > n->last_ns ? time_ns : n->last_ns;
 	if (!n->has_begun)

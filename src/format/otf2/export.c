@@ -33,8 +33,8 @@ struct export_rank { /* a stream that calls MPI */
 	uint64_t call_op;
 	uint32_t call_site;
 	bool is_in_call, is_within; /* is_within: of the state that goes on */
-	struct export_request own; /* of a call that waits itself */
-	uint32_t state;            /* named by the program, and going on; 0: none */
+	struct export_request own;  /* of a call that waits itself */
+	uint32_t state;             /* named by the program, and going on; 0: none */
 };
 struct export_comm {
 	uint32_t object, size;
@@ -93,7 +93,8 @@ enum export_region_kind { REGION_op, REGION_function, REGION_state };
 static uint32_t export_region(struct otf2_export *x, enum export_region_kind kind, uint64_t id)
 {
 	const struct trace_symbol *symbol = trace_def_symbol(x->defs, (uint32_t)id);
-	uint64_t lo = kind == REGION_function ? (uint64_t)symbol->function << 32 | symbol->file : id,
+	uint64_t lo = kind == REGION_function ? (uint64_t)symbol->function << 32 | symbol->file
+					      : id,
 		 i;
 	if (kind == REGION_function && !symbol->function)
 		return EXPORT_NONE;
@@ -128,8 +129,8 @@ static bool export_add_rank(struct otf2_export *x, uint32_t stream)
 	if (base_grow(&x->rank, &x->rank_capacity, x->nr_ranks + 1, sizeof *x->rank) != BASE_OK ||
 		base_map_put(&x->rank_of, 0, stream, x->nr_ranks) != BASE_OK)
 		return false;
-	x->rank[x->nr_ranks++] = (struct export_rank){.stream = stream,
-		.process = trace_def_stream(x->defs, stream)->process};
+	x->rank[x->nr_ranks++] = (struct export_rank){
+		.stream = stream, .process = trace_def_stream(x->defs, stream)->process};
 	return true;
 }
 
@@ -284,7 +285,8 @@ static void export_request_begins(struct otf2_export *x, struct export_rank *k, 
 static bool export_is_template(uint64_t op)
 {
 	return op == TRACE_MPI_Send_init || op == TRACE_MPI_Ssend_init ||
-	       op == TRACE_MPI_Rsend_init || op == TRACE_MPI_Bsend_init || op == TRACE_MPI_Recv_init;
+	       op == TRACE_MPI_Rsend_init || op == TRACE_MPI_Bsend_init ||
+	       op == TRACE_MPI_Recv_init;
 }
 
 /* A send, a receive or a collective operation: the call itself waits, or it is a request. */
@@ -302,8 +304,7 @@ static void export_begins(struct otf2_export *x, struct export_rank *k, uint64_t
 				asked->n);
 		else if (asked->kind == TRACE_mpi_collective) {
 			k->nr_events++;
-			export_keep(x,
-				OTF2_EvtWriter_MpiCollectiveBegin(k->writer, NULL, time_ns));
+			export_keep(x, OTF2_EvtWriter_MpiCollectiveBegin(k->writer, NULL, time_ns));
 		}
 		return;
 	}
@@ -323,22 +324,23 @@ static OTF2_CollectiveOp export_operation(uint64_t op)
 		uint8_t op, operation;
 	} row[] = {
 #define ROW(name, operation) {TRACE_MPI_##name, OTF2_COLLECTIVE_OP_##operation},
-		ROW(Barrier, BARRIER) ROW(Ibarrier, BARRIER) ROW(Bcast, BCAST) ROW(Ibcast, BCAST)
-		ROW(Gather, GATHER) ROW(Igather, GATHER) ROW(Gatherv, GATHERV)
-		ROW(Igatherv, GATHERV) ROW(Scatter, SCATTER) ROW(Iscatter, SCATTER)
-		ROW(Scatterv, SCATTERV) ROW(Iscatterv, SCATTERV) ROW(Allgather, ALLGATHER)
-		ROW(Iallgather, ALLGATHER) ROW(Allgatherv, ALLGATHERV)
-		ROW(Iallgatherv, ALLGATHERV) ROW(Alltoall, ALLTOALL) ROW(Ialltoall, ALLTOALL)
-		ROW(Alltoallv, ALLTOALLV) ROW(Ialltoallv, ALLTOALLV)
-		ROW(Alltoallw, ALLTOALLW) ROW(Ialltoallw, ALLTOALLW)
-		ROW(Allreduce, ALLREDUCE) ROW(Iallreduce, ALLREDUCE) ROW(Reduce, REDUCE)
-		ROW(Ireduce, REDUCE) ROW(Reduce_scatter, REDUCE_SCATTER)
-		ROW(Ireduce_scatter, REDUCE_SCATTER) ROW(Scan, SCAN) ROW(Iscan, SCAN)
-		ROW(Exscan, EXSCAN) ROW(Iexscan, EXSCAN)
-		ROW(Reduce_scatter_block, REDUCE_SCATTER_BLOCK)
-		ROW(Ireduce_scatter_block, REDUCE_SCATTER_BLOCK) ROW(Comm_free, DESTROY_HANDLE)
-		ROW(Comm_dup, CREATE_HANDLE) ROW(Comm_split, CREATE_HANDLE)
-		ROW(Comm_create, CREATE_HANDLE) ROW(Cart_create, CREATE_HANDLE)
+		ROW(Barrier, BARRIER) ROW(Ibarrier, BARRIER) ROW(Bcast, BCAST) ROW(
+			Ibcast, BCAST) ROW(Gather, GATHER) ROW(Igather, GATHER) ROW(Gatherv,
+			GATHERV) ROW(Igatherv, GATHERV) ROW(Scatter, SCATTER) ROW(Iscatter,
+			SCATTER) ROW(Scatterv, SCATTERV) ROW(Iscatterv, SCATTERV) ROW(Allgather,
+			ALLGATHER) ROW(Iallgather, ALLGATHER) ROW(Allgatherv,
+			ALLGATHERV) ROW(Iallgatherv, ALLGATHERV) ROW(Alltoall,
+			ALLTOALL) ROW(Ialltoall, ALLTOALL) ROW(Alltoallv, ALLTOALLV) ROW(Ialltoallv,
+			ALLTOALLV) ROW(Alltoallw, ALLTOALLW) ROW(Ialltoallw,
+			ALLTOALLW) ROW(Allreduce, ALLREDUCE) ROW(Iallreduce, ALLREDUCE) ROW(Reduce,
+			REDUCE) ROW(Ireduce, REDUCE) ROW(Reduce_scatter, REDUCE_SCATTER)
+			ROW(Ireduce_scatter, REDUCE_SCATTER) ROW(Scan, SCAN) ROW(Iscan, SCAN)
+				ROW(Exscan, EXSCAN) ROW(Iexscan, EXSCAN) ROW(Reduce_scatter_block,
+					REDUCE_SCATTER_BLOCK) ROW(Ireduce_scatter_block,
+					REDUCE_SCATTER_BLOCK) ROW(Comm_free, DESTROY_HANDLE)
+					ROW(Comm_dup, CREATE_HANDLE) ROW(Comm_split, CREATE_HANDLE)
+						ROW(Comm_create, CREATE_HANDLE)
+							ROW(Cart_create, CREATE_HANDLE)
 #undef ROW
 	};
 	for (size_t i = 0; i < BASE_COUNT(row); i++)
@@ -356,8 +358,8 @@ static uint32_t export_root(int64_t root)
 static void export_done(struct otf2_export *x, struct export_rank *k, uint64_t time_ns,
 	const struct trace_mpi_done *d)
 {
-	struct export_request *q = d->request ? export_request_at(x, k->process, d->request, false)
-					      : &k->own;
+	struct export_request *q =
+		d->request ? export_request_at(x, k->process, d->request, false) : &k->own;
 	if (!q || !q->kind)
 		return;
 	int64_t peer = d->peer >= 0 ? d->peer : q->peer, tag = d->tag >= 0 ? d->tag : q->tag;
@@ -394,7 +396,8 @@ static void export_returns(struct otf2_export *x, struct export_rank *k, uint64_
 	export_call_ends(x, k, time_ns);
 }
 
-static void export_state(struct otf2_export *x, struct export_rank *k, uint64_t time_ns, uint32_t to)
+static void export_state(
+	struct otf2_export *x, struct export_rank *k, uint64_t time_ns, uint32_t to)
 {
 	if (k->is_in_call)
 		return;
@@ -405,8 +408,8 @@ static void export_state(struct otf2_export *x, struct export_rank *k, uint64_t 
 		export_enter(x, k, time_ns, REGION_state, to);
 }
 
-static void export_starts(
-	struct otf2_export *x, struct export_rank *k, uint64_t time_ns, const struct trace_mpi_start *s)
+static void export_starts(struct otf2_export *x, struct export_rank *k, uint64_t time_ns,
+	const struct trace_mpi_start *s)
 {
 	struct export_request *q = export_request_at(x, k->process, s->request, false);
 	if (!q || !q->kind)
@@ -434,7 +437,8 @@ static void export_record(void *ctx, const struct trace_record *r)
 	switch (r->kind) {
 	case TRACE_thread_begin:
 		EXPORT_EVENT(x, k, r->time_ns, ProgramBegin,
-			export_text(x, trace_text_of(x->defs, trace_def_process(x->defs, k->process)->name)),
+			export_text(x, trace_text_of(x->defs,
+					       trace_def_process(x->defs, k->process)->name)),
 			0, NULL);
 		break;
 	case TRACE_thread_end:
@@ -541,20 +545,20 @@ static void export_write_regions(struct otf2_export *x, OTF2_GlobalDefWriter *d)
 		uint32_t site = kind == REGION_state ? trace_def_state(x->defs, id)->site : id;
 		const struct trace_symbol *symbol =
 			trace_def_symbol(x->defs, kind == REGION_op ? 0 : site);
-		const char *name = kind == REGION_op ? op[id]
-				   : kind == REGION_state
-					   ? trace_text_of(x->defs, trace_def_state(x->defs, id)->name)
-					   : trace_text_of(x->defs, symbol->function);
+		const char *name =
+			kind == REGION_op ? op[id]
+			: kind == REGION_state
+				? trace_text_of(x->defs, trace_def_state(x->defs, id)->name)
+				: trace_text_of(x->defs, symbol->function);
 		uint32_t text = export_text(x, name),
 			 file = export_text(x, trace_text_of(x->defs, symbol->file));
 		if (d)
-			export_keep(x,
-				OTF2_GlobalDefWriter_WriteRegion(d, i, text, text, none,
-					OTF2_REGION_ROLE_FUNCTION,
-					kind == REGION_op ? OTF2_PARADIGM_MPI
-							  : OTF2_PARADIGM_COMPILER,
-					OTF2_REGION_FLAG_NONE, file, (uint32_t)symbol->line,
-					OTF2_UNDEFINED_UINT32));
+			export_keep(x, OTF2_GlobalDefWriter_WriteRegion(d, i, text, text, none,
+					       OTF2_REGION_ROLE_FUNCTION,
+					       kind == REGION_op ? OTF2_PARADIGM_MPI
+								 : OTF2_PARADIGM_COMPILER,
+					       OTF2_REGION_FLAG_NONE, file, (uint32_t)symbol->line,
+					       OTF2_UNDEFINED_UINT32));
 	}
 }
 
@@ -583,9 +587,9 @@ static void export_write_comms(struct otf2_export *x, OTF2_GlobalDefWriter *d)
 		member[i] = i;
 	if (!member)
 		return;
-	export_keep(x,
-		OTF2_GlobalDefWriter_WriteGroup(d, 0, none, OTF2_GROUP_TYPE_COMM_LOCATIONS,
-			OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE, (uint32_t)x->nr_ranks, member));
+	export_keep(
+		x, OTF2_GlobalDefWriter_WriteGroup(d, 0, none, OTF2_GROUP_TYPE_COMM_LOCATIONS,
+			   OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE, (uint32_t)x->nr_ranks, member));
 	for (uint32_t i = 0; i < x->nr_comms; i++) {
 		const struct export_comm *c = &x->comm[i];
 		for (uint32_t n = 0; n < c->size; n++)
@@ -593,10 +597,8 @@ static void export_write_comms(struct otf2_export *x, OTF2_GlobalDefWriter *d)
 		export_keep(x,
 			OTF2_GlobalDefWriter_WriteGroup(d, 1 + i, none, OTF2_GROUP_TYPE_COMM_GROUP,
 				OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE, c->size, member));
-		export_keep(x,
-			OTF2_GlobalDefWriter_WriteComm(d, i,
-				export_comm_text(x, c), 1 + i,
-				OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+		export_keep(x, OTF2_GlobalDefWriter_WriteComm(d, i, export_comm_text(x, c), 1 + i,
+				       OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
 	}
 	base_free(member);
 }
@@ -616,7 +618,8 @@ static void export_write_rank_text(
 	const struct export_rank *k = &x->rank[i];
 	struct base_str name = {0};
 	base_str_addf(&name, "%s rank %u",
-		trace_text_of(x->defs, trace_def_process(x->defs, k->process)->name), k->world_rank);
+		trace_text_of(x->defs, trace_def_process(x->defs, k->process)->name),
+		k->world_rank);
 	x->no_memory |= name.failed;
 	export_write_text(x, d, text, base_str_text(&name));
 	base_str_fini(&name);
@@ -626,13 +629,11 @@ static void export_write_rank(
 	struct otf2_export *x, OTF2_GlobalDefWriter *d, uint32_t i, uint32_t text, uint32_t thread)
 {
 	const struct export_rank *k = &x->rank[i];
-	export_keep(x,
-		OTF2_GlobalDefWriter_WriteLocationGroup(d, i, text,
-			OTF2_LOCATION_GROUP_TYPE_PROCESS, export_host_of(x, k->stream),
-			OTF2_UNDEFINED_LOCATION_GROUP));
-	export_keep(x,
-		OTF2_GlobalDefWriter_WriteLocation(
-			d, i, thread, OTF2_LOCATION_TYPE_CPU_THREAD, k->nr_events, i));
+	export_keep(x, OTF2_GlobalDefWriter_WriteLocationGroup(d, i, text,
+			       OTF2_LOCATION_GROUP_TYPE_PROCESS, export_host_of(x, k->stream),
+			       OTF2_UNDEFINED_LOCATION_GROUP));
+	export_keep(x, OTF2_GlobalDefWriter_WriteLocation(
+			       d, i, thread, OTF2_LOCATION_TYPE_CPU_THREAD, k->nr_events, i));
 }
 
 static enum base_status export_definitions(struct otf2_export *x, struct base_err *err)
@@ -652,18 +653,16 @@ static enum base_status export_definitions(struct otf2_export *x, struct base_er
 		export_write_text(x, d, i, x->text[i]);
 	for (uint32_t i = 0; i < x->nr_ranks; i++)
 		export_write_rank_text(x, d, i, (uint32_t)x->nr_texts + i);
-	export_keep(x,
-		OTF2_GlobalDefWriter_WriteClockProperties(
-			d, 1000000000, 0, x->last_ns + 1, info->origin_unix_ns));
-	export_keep(x,
-		OTF2_GlobalDefWriter_WriteParadigm(
-			d, OTF2_PARADIGM_MPI, mpi, OTF2_PARADIGM_CLASS_PROCESS));
+	export_keep(x, OTF2_GlobalDefWriter_WriteClockProperties(
+			       d, 1000000000, 0, x->last_ns + 1, info->origin_unix_ns));
+	export_keep(x, OTF2_GlobalDefWriter_WriteParadigm(
+			       d, OTF2_PARADIGM_MPI, mpi, OTF2_PARADIGM_CLASS_PROCESS));
 	export_write_regions(x, d);
 	for (uint32_t i = 0; i < x->defs->nr_hosts || !i; i++)
-		export_keep(x,
-			OTF2_GlobalDefWriter_WriteSystemTreeNode(d, i, export_host_text(x, i),
-				i || x->defs->nr_hosts < 2 ? node : machine,
-				i ? 0 : OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+		export_keep(
+			x, OTF2_GlobalDefWriter_WriteSystemTreeNode(d, i, export_host_text(x, i),
+				   i || x->defs->nr_hosts < 2 ? node : machine,
+				   i ? 0 : OTF2_UNDEFINED_SYSTEM_TREE_NODE));
 	for (uint32_t i = 0; i < x->nr_ranks; i++)
 		export_write_rank(x, d, i, (uint32_t)x->nr_texts + i, thread);
 	export_write_comms(x, d);
@@ -690,7 +689,7 @@ static enum base_status export_own_definitions(struct otf2_export *x, struct bas
 static OTF2_FlushType export_flush(
 	void *ctx, OTF2_FileType type, OTF2_LocationRef location, void *caller, bool final)
 {
-	(void)ctx, (void)type, (void)location, (void)caller, (void)final;
+	(void)ctx, (void)type, (void)location, (void)caller, (void) final;
 	return OTF2_FLUSH;
 }
 

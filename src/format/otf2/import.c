@@ -26,8 +26,8 @@ static enum base_status otf2_take_item(
 	bool is_definition = i->kind < OTF2_begin_ITEM;
 	if (i->kind >= OTF2_KIND_NR || (is_definition && im->is_settled) ||
 		(!is_definition && i->location >= im->nr_locations))
-		return base_fail(
-			err, BASE_ERR_FOREIGN, "what its reader hands over makes no sense any more");
+		return base_fail(err, BASE_ERR_FOREIGN,
+			"what its reader hands over makes no sense any more");
 	if (is_definition)
 		return format_otf2_take_definition(im, i, err);
 	if (!im->is_settled)
@@ -41,9 +41,10 @@ static enum base_status otf2_take_items(
 	enum base_status s = BASE_OK;
 	struct otf2_item i;
 	if (nr_bytes % sizeof i)
-		return base_fail(
-			err, BASE_ERR_FOREIGN, "what its reader hands over makes no sense any more");
-	for (const uint8_t *end = bytes + nr_bytes; s == BASE_OK && bytes < end; bytes += sizeof i) {
+		return base_fail(err, BASE_ERR_FOREIGN,
+			"what its reader hands over makes no sense any more");
+	for (const uint8_t *end = bytes + nr_bytes; s == BASE_OK && bytes < end;
+		bytes += sizeof i) {
 		memcpy(&i, bytes, sizeof i);
 		s = otf2_take_item(ctx, &i, err);
 	}

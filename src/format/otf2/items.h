@@ -55,8 +55,8 @@ _Static_assert(sizeof(struct otf2_item) == 56, "no padding: all of it is given a
 
 /* Numbers of OTF2 that are in files (OTF2_Definitions.h, OTF2_Events.h); checked in read.c. */
 enum {
-	OTF2_GROUP_OF_LOCATIONS = 4, /* a member is a location's reference: the ranks */
-	OTF2_GROUP_OF_RANKS = 5,     /* a member is an index into that */
+	OTF2_GROUP_OF_LOCATIONS = 4,   /* a member is a location's reference: the ranks */
+	OTF2_GROUP_OF_RANKS = 5,       /* a member is an index into that */
 	OTF2_GROUP_HAS_REFERENCES = 1, /* flag: members are locations' references all the same */
 };
 #define OTF2_NONE     UINT32_MAX

@@ -51,7 +51,8 @@ struct otf2_now {
 	uint64_t call_ns;
 	struct otf2_item *item; /* of that call */
 	size_t nr_items, item_capacity;
-	struct trace_record *record; /* not written yet: what a receive gets is known when it is complete */
+	struct trace_record
+		*record; /* not written yet: what a receive gets is known when it is complete */
 	size_t nr_records, record_capacity, nr_pending;
 	uint64_t nr_written;
 	struct base_map pending;        /* (0, request) -> number of its record */
@@ -64,7 +65,7 @@ struct otf2_import {
 	struct trace_writer *to;
 	const char *program;
 	struct base_strtab *text;
-	uint32_t said; /* the text that came last */
+	uint32_t said;       /* the text that came last */
 	struct base_map ids; /* (kind, reference) -> index; of strings the text */
 	uint64_t ticks_a_second, first_tick;
 	struct otf2_node *node;
@@ -81,12 +82,14 @@ struct otf2_import {
 		comm_capacity, nr_members, nr_group_members, group_member_capacity, nr_windows,
 		window_capacity;
 	bool is_settled;
-	uint64_t nr_unknown, nr_open, nr_back; /* events: of no communicator, never complete, back in time */
+	uint64_t nr_unknown, nr_open,
+		nr_back; /* events: of no communicator, never complete, back in time */
 	struct otf2_now now;
 	struct format_apart_items items;
 };
 
-static inline uint32_t otf2_find(const struct otf2_import *im, enum otf2_kind kind, uint64_t reference)
+static inline uint32_t otf2_find(
+	const struct otf2_import *im, enum otf2_kind kind, uint64_t reference)
 {
 	uint64_t i;
 	return base_map_get(&im->ids, kind, reference, &i) ? (uint32_t)i : OTF2_NONE;

@@ -87,8 +87,9 @@ static OTF2_CallbackCode otf2_read_node(void *ctx, OTF2_SystemTreeNodeRef self, 
 	return OTF2_DEFINITION(ctx, node, self, name, class_, parent);
 }
 
-static OTF2_CallbackCode otf2_read_process(void *ctx, OTF2_LocationGroupRef self, OTF2_StringRef name,
-	OTF2_LocationGroupType type, OTF2_SystemTreeNodeRef node, OTF2_LocationGroupRef creator)
+static OTF2_CallbackCode otf2_read_process(void *ctx, OTF2_LocationGroupRef self,
+	OTF2_StringRef name, OTF2_LocationGroupType type, OTF2_SystemTreeNodeRef node,
+	OTF2_LocationGroupRef creator)
 {
 	(void)type, (void)creator;
 	return OTF2_DEFINITION(ctx, process, self, name, node);
@@ -182,8 +183,8 @@ static void otf2_read_definitions(struct otf2_read *r, uint64_t *ret_nr)
 		OTF2_AttributeList *attributes
 #define OTF2_UNUSED ((void)location, (void)position, (void)attributes)
 
-static OTF2_CallbackCode otf2_read_program_begins(OTF2_CALL, OTF2_StringRef name, uint32_t nr,
-	const OTF2_StringRef *argument)
+static OTF2_CallbackCode otf2_read_program_begins(
+	OTF2_CALL, OTF2_StringRef name, uint32_t nr, const OTF2_StringRef *argument)
 {
 	OTF2_UNUSED, (void)name, (void)nr, (void)argument;
 	return OTF2_EVENT(ctx, time, program, 0);
@@ -306,13 +307,15 @@ static OTF2_EvtReaderCallbacks *otf2_read_callbacks(void)
 }
 
 /* (The memory that the library takes for a file that is not there it does not give back.) */
-static bool otf2_read_has_file(const struct otf2_read *r, OTF2_LocationRef location, const char *what)
+static bool otf2_read_has_file(
+	const struct otf2_read *r, OTF2_LocationRef location, const char *what)
 {
 	struct base_str name = {0};
 	size_t length = strlen(r->path);
 	if (length > 5 && !strcmp(r->path + length - 5, ".otf2"))
 		length -= 5;
-	base_str_addf(&name, "%.*s/%llu.%s", (int)length, r->path, (unsigned long long)location, what);
+	base_str_addf(
+		&name, "%.*s/%llu.%s", (int)length, r->path, (unsigned long long)location, what);
 	bool is_there = r->is_sion || !access(base_str_text(&name), F_OK);
 	base_str_fini(&name);
 	return is_there;

@@ -35,8 +35,8 @@ void model_mpi_note_moved(
 				sizeof *x->moved))
 			return;
 		i = x->nr_moved++;
-		x->moved[i] = (struct mpi_link_moved){
-			.state = state, .ago = ago, .nr_bytes = nr_bytes};
+		x->moved[i] =
+			(struct mpi_link_moved){.state = state, .ago = ago, .nr_bytes = nr_bytes};
 		model_put(m, &x->moved_of, hi, nr_bytes, i);
 	}
 	x->moved[i].nr++;
@@ -206,8 +206,8 @@ bool model_link_share(const struct model *m, uint32_t state, const struct model_
 	ret->latency_low = sum[1] / all_ns;
 	ret->latency_high = sum[2] / all_ns;
 	ret->bytes = ret->bytes_low = ret->bytes_high = bytes / all_ns;
-	link_interval(ret->latency, latency2 / all_ns, l->error, &ret->latency_low,
-		&ret->latency_high);
+	link_interval(
+		ret->latency, latency2 / all_ns, l->error, &ret->latency_low, &ret->latency_high);
 	link_interval(ret->bytes, bytes2 / all_ns, l->error, &ret->bytes_low, &ret->bytes_high);
 	return true;
 }

@@ -71,7 +71,8 @@ struct mpi_needed { /* something that a call was for, and has got */
 	uint32_t peer;     /* rank + 1; 0: not known */
 	uint32_t pair;     /* + 1; 0: a meeting */
 	uint64_t nr_bytes; /* of a message, or given to a meeting */
-	uint32_t nr_alike; /* so many wait for the same: of a meeting, with the last; of a message 0 */
+	uint32_t
+		nr_alike; /* so many wait for the same: of a meeting, with the last; of a message 0 */
 	bool sends;
 };
 struct mpi_thread {
@@ -99,7 +100,8 @@ struct mpi_link_size { /* messages of as many bytes that were waited for (link_m
 };
 struct mpi_link_moved { /* what was on its way in one state, with as many bytes */
 	uint32_t state;
-	uint32_t ago; /* bits of how long ago it had been sent as the call for it began; 0: it had not */
+	uint32_t
+		ago; /* bits of how long ago it had been sent as the call for it began; 0: it had not */
 	uint64_t nr_bytes, nr, total_ns;
 };
 struct mpi_links {
