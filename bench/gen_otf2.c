@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { WORK_NS = 100000, CALL_NS = 2000, RANKS_A_NODE = 64, TICKS_A_SECOND = 2000000000 };
-enum { FIRST_TICK = 1234567 };
+enum { FIRST_TICK = 1234567, EVENTS_CHUNK = 1 << 18, DEFINITIONS_CHUNK = 1 << 20 };
 
 enum text { /* strings' references: these, then a name for each rank and node */
 #define TEXTS(X)                                                                                   \
@@ -227,8 +227,7 @@ int main(int nr, char **argument)
 	}
 	static const OTF2_FlushCallbacks flush = {.otf2_pre_flush = before_flush};
 	OTF2_Archive *a = OTF2_Archive_Open(argument[1], "traces", OTF2_FILEMODE_WRITE,
-		OTF2_CHUNK_SIZE_EVENTS_DEFAULT, OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT,
-		OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+		EVENTS_CHUNK, DEFINITIONS_CHUNK, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
 	if (!a)
 		return 4;
 	CHECK(OTF2_Archive_SetFlushCallbacks(a, &flush, NULL));

@@ -15,7 +15,7 @@
 #include <otf2/otf2.h>
 #include <string.h>
 
-enum { LOCATIONS_AT_ONCE = 2048, EVENTS_CHUNK = 1 << 18, DEFINITIONS_CHUNK = 1 << 22 };
+enum { LOCATIONS_AT_ONCE = 2048, EVENTS_CHUNK = 1 << 18, DEFINITIONS_CHUNK = 1 << 20 };
 #define EXPORT_NONE UINT32_MAX
 
 /* A request that is begun, under its name in its process. */

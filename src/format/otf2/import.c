@@ -107,7 +107,7 @@ enum base_status format_otf2_close(
 /* The archive's directory is called after the program, if the program's user called it so. */
 static void otf2_program(const char *path, struct base_str *ret)
 {
-	const char *slash = strrchr(path, '/'), *begin = slash;
+	const char *slash = strrchr(path, '/'), *begin;
 	if (!slash || slash == path) {
 		base_str_add(ret, "program");
 		return;
@@ -136,8 +136,11 @@ enum base_status format_import_otf2(const struct format_source *from, struct tra
 		.path = base_str_text(&anchor),
 		.read_items = format_otf2_read,
 		.items = im ? format_otf2_items(im) : NULL};
-	enum base_status s = im ? format_read_apart(&a, NULL, count, err)
-				: base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
+	enum base_status s = BASE_ERR_NOMEM;
+	if (im)
+		s = format_read_apart(&a, NULL, count, err);
+	else
+		base_fail(err, s, "out of memory for events");
 	if (s == BASE_OK)
 		s = format_otf2_close(im, notes, err);
 	if (s == BASE_OK) {
