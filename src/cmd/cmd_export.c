@@ -6,13 +6,15 @@
 #include "format/format.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const struct cmd_option option[] = {
 	{"format", 'f', "FORMAT",
-		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite sarif ctf gem5",
+		"perfetto speedscope collapsed firefox pprof chrome otlp csv sqlite sarif ctf otf2 "
+		"gem5",
 		"which (default perfetto)"},
 	{"output", 'o', "FILE", "@file",
 		"where to (default: the trace's name with another ending); -: standard output"},
@@ -31,7 +33,8 @@ const struct cmd_details cmd_details_export = {
 	.about = "Writes what the trace has for other tools. The threads' waits and the critical "
 		 "path: perfetto (ui.perfetto.dev), speedscope, firefox (profiler.firefox.com), "
 		 "pprof, collapsed (flame graphs), otlp (OpenTelemetry), chrome, csv and sqlite. "
-		 "What is found: sarif. All records: ctf (CTF 1.8). The annotations alone: gem5 "
+		 "What is found: sarif. All records: ctf (CTF 1.8). What MPI's ranks did: otf2. "
+		 "The annotations alone: gem5 "
 		 "(annotate.bin).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
@@ -39,6 +42,8 @@ const struct cmd_details cmd_details_export = {
 		"longpole export -f collapsed --weight=wait -o - server.lpt",
 		"longpole export -f speedscope --from=1s --to=2s server.lpt"},
 };
+
+enum { REMOVE_DESCRIPTORS = 16 };
 
 struct file {
 	FILE *f;
@@ -157,7 +162,7 @@ static enum base_status cmd_export_open_output(struct cmd *c, const struct forma
 	const char *path = base_str_text(temporary);
 	if (temporary->failed)
 		return base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name");
-	if (f->flags & FORMAT_FILES) {
+	if (f->flags & (FORMAT_FILES | FORMAT_DIRECTORY)) {
 		out->directory = path;
 		return mkdir(path, 0700) ? base_fail_errno(&c->err, errno, "%s: making", path)
 					 : BASE_OK;
@@ -176,13 +181,21 @@ static enum base_status cmd_export_open_output(struct cmd *c, const struct forma
 	return out->f ? BASE_OK : c->err.status;
 }
 
+static int remove_found(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)at;
+	return type == FTW_DP ? rmdir(path) : unlink(path);
+}
+
 static void remove_output(
 	const struct format_desc *f, const struct file *out, const char *temporary)
 {
 	const char *name = base_str_text(&out->names);
 	for (const char *end = name + out->names.length; name < end; name += strlen(name) + 1)
 		unlink(name);
-	if (f->flags & FORMAT_FILES)
+	if (f->flags & FORMAT_DIRECTORY)
+		nftw(temporary, remove_found, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+	else if (f->flags & FORMAT_FILES)
 		rmdir(temporary);
 	else
 		unlink(temporary);
@@ -197,7 +210,7 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 	bool to_stdout = !strcmp(path, "-");
 	if (!to_stdout && !cmd_may_replace(path))
 		return cmd_usage(c, "%s is no file; '-o -' is standard output", path);
-	if (f->flags & FORMAT_FILES && !access(path, F_OK))
+	if (f->flags & (FORMAT_FILES | FORMAT_DIRECTORY) && !access(path, F_OK))
 		return cmd_usage(
 			c, "%s is there already: remove it, or give another name with -o", path);
 	struct base_str real = {0};
@@ -213,7 +226,7 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 	struct format_sink sink = {.write = cmd_export_write_file,
 		.begin = begin_file,
 		.ctx = &out,
-		.path = f->flags & FORMAT_FILE ? name : NULL};
+		.path = f->flags & (FORMAT_FILE | FORMAT_DIRECTORY) ? name : NULL};
 	if (s == BASE_OK)
 		s = export_to(c, f, run, o, &sink);
 	if (out.f && (to_stdout ? fflush(out.f) : fclose(out.f)) && s == BASE_OK)
@@ -247,7 +260,7 @@ int cmd_run_export(struct cmd *c)
 	const char *path = trace ? cmd_output_path(c, trace, f->suffix, buf) : NULL;
 	if (!path)
 		return CMD_USAGE;
-	if (!strcmp(path, "-") && f->flags & (FORMAT_FILE | FORMAT_FILES))
+	if (!strcmp(path, "-") && f->flags & (FORMAT_FILE | FORMAT_FILES | FORMAT_DIRECTORY))
 		return cmd_usage(c, "%s is no stream of bytes: give a name with -o", f->name);
 	if (!strcmp(path, "-") && f->flags & FORMAT_BINARY && isatty(STDOUT_FILENO))
 		return cmd_usage(c, "%s is binary: give a file with -o, or redirect", f->name);

@@ -30,7 +30,7 @@ const struct cmd_details cmd_details_import = {
 		 "(LTTng), tracecmd (trace.dat), perfetto. GPUs: pytorch (PyTorch's profiler, "
 		 "Kineto), nsys (SQLite export of Nsight Systems), xla (XSpace of JAX and "
 		 "TensorFlow). Programs: chrome (Trace Event JSON), otlp (OpenTelemetry or Jaeger "
-		 "JSON), go (Go's execution trace). "
+		 "JSON), go (Go's execution trace). MPI: otf2 (Score-P's traces.otf2). "
 		 "Simulators: gem5 (annotate.bin, the critical-path annotations of gem5 and M5 "
 		 "until 2020). Of pytorch give the files of all ranks, or their directory.",
 	.option = option,
@@ -105,7 +105,8 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 		.nr_processors = started.nr_processors,
 		.flags = started.is_program                ? 0u
 			 : f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM
-							   : TRACE_INFO_SYNTHETIC};
+			 : f->flags & FORMAT_IMPORT_RANKS ? TRACE_INFO_SYNTHETIC | TRACE_INFO_MERGED
+							  : TRACE_INFO_SYNTHETIC};
 	struct format_import_options o = {.started = &started,
 		.tick_ps = tick_ps,
 		.step = cmd_value(c, "step"),

@@ -29,7 +29,7 @@ enum {
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-struct giver {
+struct format_apart_giver {
 	int fd;
 	uint32_t nr_names;
 };
@@ -55,17 +55,25 @@ static bool apart_send(int fd, enum message_kind kind, const void *bytes, size_t
 	return apart_write_all(fd, &m, sizeof m) && apart_write_all(fd, bytes, nr);
 }
 
+bool format_apart_give_text(struct format_apart_giver *g, const char *text)
+{
+	size_t length = strlen(text);
+	return apart_send(
+		g->fd, MESSAGE_name, text, length < MESSAGE_BYTES_MAX ? length : MESSAGE_BYTES_MAX);
+}
+
+bool format_apart_give_items(struct format_apart_giver *g, const void *items, size_t nr_bytes)
+{
+	return apart_send(g->fd, MESSAGE_events, items, nr_bytes);
+}
+
 static enum base_status apart_give(void *ctx, const struct format_sched_event *e, size_t nr,
 	const struct base_strtab *names, struct base_err *err)
 {
-	struct giver *g = ctx;
+	struct format_apart_giver *g = ctx;
 	bool good = true;
-	for (; good && g->nr_names + 1 < base_strtab_count(names); g->nr_names++) {
-		const char *text = base_strtab_get(names, g->nr_names + 1);
-		size_t length = strlen(text);
-		good = apart_send(g->fd, MESSAGE_name, text,
-			length < MESSAGE_BYTES_MAX ? length : MESSAGE_BYTES_MAX);
-	}
+	for (; good && g->nr_names + 1 < base_strtab_count(names); g->nr_names++)
+		good = format_apart_give_text(g, base_strtab_get(names, g->nr_names + 1));
 	if (!good || !apart_send(g->fd, MESSAGE_events, e, nr * sizeof *e))
 		return base_fail(err, BASE_ERR_IO, "nobody takes the events");
 	return BASE_OK;
@@ -76,7 +84,7 @@ static __attribute__((noreturn)) void apart_run_child(
 	const struct format_apart *a, struct format_sched *own, int fd, int printed_fd)
 {
 	struct last_words last = {.count = {0}};
-	struct giver g = {.fd = fd};
+	struct format_apart_giver g = {.fd = fd};
 	static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 	for (size_t i = 0; i < BASE_COUNT(deadly); i++)
 		signal(deadly[i], SIG_DFL); /* it is no crash of ours that anybody must hear of */
@@ -86,10 +94,15 @@ static __attribute__((noreturn)) void apart_run_child(
 		(void)dup2(printed_fd, STDOUT_FILENO);
 		(void)dup2(printed_fd, STDERR_FILENO);
 	}
-	format_sched_give_to(own, apart_give, &g);
-	enum base_status s = a->read(own, a->path, last.count, &last.err);
-	if (s == BASE_OK)
-		s = format_sched_give(own, &last.err);
+	enum base_status s;
+	if (a->items) {
+		s = a->read_items(&g, a->path, last.count, &last.err);
+	} else {
+		format_sched_give_to(own, apart_give, &g);
+		s = a->read(own, a->path, last.count, &last.err);
+		if (s == BASE_OK)
+			s = format_sched_give(own, &last.err);
+	}
 	last.err.status = s;
 	bool good = apart_send(fd, MESSAGE_end, &last, sizeof last);
 	_exit(good ? 0 : 1); /* allowed: it is a child that must not run our handlers */
@@ -105,6 +118,8 @@ static enum base_status no_sense(struct base_err *err)
 static enum base_status take_name(
 	struct format_apart_taker *t, const uint8_t *p, size_t nr, struct base_err *err)
 {
+	if (t->items)
+		return t->items->text(t->items->ctx, (const char *)p, nr, err);
 	if (t->nr_names >= BASE_STRTAB_LIMIT_TEXTS)
 		return no_sense(err);
 	if (base_grow(&t->name, &t->name_capacity, t->nr_names + 1, sizeof *t->name) != BASE_OK)
@@ -123,6 +138,8 @@ static enum base_status take_events(
 {
 	enum base_status s = BASE_OK;
 	struct format_sched_event e;
+	if (t->items)
+		return t->items->items(t->items->ctx, p, nr, err);
 	if (nr % sizeof e)
 		return no_sense(err);
 	for (const uint8_t *end = p + nr; s == BASE_OK && p < end; p += sizeof e) {
@@ -253,13 +270,13 @@ static enum base_status died(
 enum base_status format_read_apart(const struct format_apart *a, struct format_sched *to,
 	uint64_t count[static FORMAT_APART_COUNTS], struct base_err *err)
 {
-	struct format_sched *own = format_sched_new();
-	struct format_apart_taker t = {.to = to, .count = count};
+	struct format_sched *own = a->items ? NULL : format_sched_new();
+	struct format_apart_taker t = {.to = to, .items = a->items, .count = count};
 	int fds[2] = {-1, -1}, printed_fd = memfd_create("longpole-import", MFD_CLOEXEC),
 	    status = 0;
 	enum base_status s = BASE_OK;
 	pid_t pid = -1;
-	if (!own)
+	if (!own && !a->items)
 		s = base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	else if (pipe2(fds, O_CLOEXEC) || (pid = fork()) < 0)
 		s = base_fail_errno(err, errno, "cannot start a process that reads it");

@@ -18,7 +18,9 @@ enum {
 	FORMAT_EVENTS = 8,  /* wants format_input.events */
 	FORMAT_FILE = 16,   /* a library writes it: the sink's path */
 	FORMAT_FILES = 32,  /* several files: the sink begins each */
-	FORMAT_WHOLE = 64,  /* sums of the whole run: no window, and never too many events */
+	FORMAT_DIRECTORY =
+		128,       /* a library writes several files: the sink's path is their directory */
+	FORMAT_WHOLE = 64, /* sums of the whole run: no window, and never too many events */
 };
 
 struct format_sink { /* takes the bytes in order */
@@ -27,7 +29,8 @@ struct format_sink { /* takes the bytes in order */
 	/* FORMAT_FILES: what is written from now on is file `name` of the directory. */
 	enum base_status (*begin)(void *ctx, const char *name, struct base_err *err);
 	void *ctx;
-	const char *path; /* FORMAT_FILE: does not exist yet; else NULL */
+	const char
+		*path; /* FORMAT_FILE: does not exist yet; FORMAT_DIRECTORY: is empty; else NULL */
 };
 
 /*
@@ -118,6 +121,8 @@ enum {
 	FORMAT_IMPORT_SYSTEM = 1, /* becomes a recording of a whole system */
 	FORMAT_IMPORT_PATH = 2,   /* a library reads it by its path, which may be a directory */
 	FORMAT_IMPORT_MANY = 4,   /* of several files, or a directory of them */
+	FORMAT_IMPORT_RANKS =
+		8, /* of processes that nobody started: the run is over with the last */
 };
 /* The program that the recorder started: the path is to its end. */
 struct format_started {

@@ -18,8 +18,19 @@ struct model_link {
 	uint32_t nr_sizes;              /* that they had; 1: ns_per_byte is not known and 0 */
 	double latency_ns, ns_per_byte; /* of all pairs of ranks together */
 	double error;                   /* half of the messages are within that part of it */
+	double overhead_ns; /* o: a send call that waited for nobody, the median; 0: there was none */
 };
 /* False: no message was waited for. */
 bool model_link_fit(const struct model *m, struct model_link *ret);
+
+/* How much of what a state took (that of a communicator's messages and meetings on their way) was the
+ * network's latency L, or the transmission of bytes, by the fit: of all in the run, by their sizes. */
+struct model_link_share {
+	double latency, latency_low, latency_high; /* of the state's time; less than 1 by 2o */
+	double bytes, bytes_low, bytes_high;
+};
+/* False: it is no such state, or nothing was on its way in it. */
+bool model_link_share(const struct model *m, uint32_t state, const struct model_link *l,
+	struct model_link_share *ret);
 
 #endif

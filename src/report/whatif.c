@@ -9,6 +9,7 @@
 #include "report/private.h"
 
 #include "graph/tokens.h"
+#include "model/link.h"
 
 #include <string.h>
 
@@ -264,12 +265,92 @@ static bool is_elided(const struct resolver *w, const struct report_edit *e, uin
 		       model_state_about(w->m, state, MODEL_TRAIT_had_to_run));
 }
 
+enum { LINK_SIZES_MIN = 2 };
+#define LINK_ERROR_MAX 0.5
+
+static bool is_of_mpi(const struct resolver *w, uint32_t state, const struct report_edit *e)
+{
+	const struct model_state *st = model_state(w->m, state);
+	return (st->cause == MODEL_CAUSE_communication || st->cause == MODEL_CAUSE_mpi_call) &&
+	       (!strcmp(e->pattern, "MPI") || report_pattern_matches(e->pattern, st->name));
+}
+
+/* What the fit must say before anything is said of another network. */
+static enum base_status whatif_fit(const struct resolver *w, const struct report_edit *e,
+	struct model_link *ret, struct base_err *err)
+{
+	bool fits = model_link_fit(w->m, ret), rate = e->verb == REPORT_EDIT_link_rate;
+	if (e->factor > 1)
+		return base_fail(err, BASE_ERR_USAGE,
+			"%s: that is a slower network, under which messages that were in time may "
+			"be late: by how much this trace does not tell",
+			e->text);
+	if (!fits)
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: no receiver waited for a message alone, so how long messages take is "
+			"not known",
+			e->text);
+	if (ret->nr_sizes < LINK_SIZES_MIN)
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: all messages that were waited for have one size, which does not tell "
+			"latency from rate; 'scale \"communication*\"' changes both",
+			e->text);
+	if (ret->error > LINK_ERROR_MAX)
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: half of the messages are more than %.0f %% off any line of latency "
+			"and bytes: it says nothing of another network",
+			e->text, 100 * LINK_ERROR_MAX);
+	if (rate ? ret->ns_per_byte <= 0 : ret->latency_ns <= 0)
+		return base_fail(err, BASE_ERR_NOTFOUND, "%s: %s made no difference to messages",
+			e->text, rate ? "their size" : "anything but their size");
+	return BASE_OK;
+}
+
+/* Another network under MPI: the part of what was on its way that the fit says is latency, or bytes.
+ * (Of two such edits of one state each takes its own part.) */
+static enum base_status apply_to_mpi(struct resolver *w, const struct report_edit *e,
+	struct report_match *match, struct base_err *err)
+{
+	bool rate = e->verb == REPORT_EDIT_link_rate;
+	struct model_link l = {0};
+	double most_ns = 0;
+	enum base_status s = BASE_OK;
+	for (uint32_t i = 0; s == BASE_OK && i < w->nr_states; i++) {
+		struct model_link_share x;
+		if (!is_of_mpi(w, i, e))
+			continue;
+		if (!l.nr_messages)
+			s = whatif_fit(w, e, &l, err);
+		if (s != BASE_OK || !model_link_share(w->m, i, &l, &x))
+			continue;
+		if (!match->nr_states++ || w->path_ns[i] > most_ns) {
+			match->example = model_state(w->m, i)->name;
+			most_ns = w->path_ns[i];
+		}
+		match->estimated = true;
+		const double share[ENDS] = {rate ? x.bytes : x.latency,
+			rate ? x.bytes_low : x.latency_low, rate ? x.bytes_high : x.latency_high};
+		match->path_share += w->path_ns[i] * share[0] / w->elapsed_ns;
+		match->waited_ns += w->waited_ns[i];
+		for (unsigned k = 0; k < ENDS; k++) {
+			double left = w->factor[k][i] - (1 - e->factor) * share[k];
+			w->factor[k][i] = left > 0 ? left : 0;
+		}
+	}
+	return s;
+}
+
 /* States that are called just that; else names and functions that have it as a word, then as a
  * part; the places where states began only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct base_err *err)
 {
 	double most_ns = -1;
+	if (e->verb == REPORT_EDIT_link_rate || e->verb == REPORT_EDIT_link_latency) {
+		enum base_status s = apply_to_mpi(w, e, match, err);
+		if (s != BASE_OK)
+			return s;
+	}
 	for (enum match_by by = BY_NAME; by < MATCH_BY_NR && !match->nr_states; by++) {
 		struct wanted want = {.by = by, .pattern = e->pattern};
 		struct model_match functions = {
@@ -302,8 +383,8 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 	}
 	if (e->verb != REPORT_EDIT_scale && e->verb != REPORT_EDIT_elide)
 		return base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: no link of this trace matches; a link is an actor 'NAME line' in the "
-			"state transmit, and a queue 'NAME cable'",
+			"%s: no link of this trace matches; a link is MPI, a communicator, or an "
+			"actor 'NAME line' in the state transmit with a queue 'NAME cable'",
 			e->text);
 	return no_such_state(w, e, err);
 }

@@ -12,7 +12,7 @@
  *	resize-queue QUEUE=+N   N units more: of its capacity, or tokens
  *	add-processors +N       (replay only)
  *	link-rate LINK=AMOUNT   of the rate: x10 (ten times as fast), +50%
- *	link-latency LINK=AMOUNT
+ *	link-latency LINK=AMOUNT (LINK: MPI, or an annotated link; of MPI faster ones only)
  *
  * STATE and QUEUE are patterns: a substring, or a glob when there is one of * ? [ in it.
  */

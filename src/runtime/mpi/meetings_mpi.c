@@ -105,6 +105,8 @@ static bool meeting_last_of(
 	*ret = (struct mpi_needed){.queue = g->queue,
 		.key = in_order ? meeting_key_of(g, last) : g->number,
 		.available_ns = in_order ? g->come[last] - 1 : g->complete_ns,
+		.nr_bytes = q->n,
+		.nr_alike = g->size,
 		.peer = last + 1};
 	return true;
 }

@@ -40,11 +40,11 @@ void model_free_mpi(struct model *m)
 	struct base_map *maps[] = {&x->message.bytes, &x->message.probed, &x->ranks, &x->members,
 		&x->pairs, &x->channels, &x->requests, &x->meetings, &x->message.sent,
 		&x->message.asked, &x->message.gone, &x->eager, &x->queues, &x->present,
-		&x->endings};
+		&x->endings, &x->links.moved_of};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	void *owned[] = {x->member, x->pair, x->channel, x->request, x->meeting, x->thread,
-		x->ending, x->world, x->passive.call, x};
+		x->ending, x->world, x->passive.call, x->links.moved, x};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	m->known.mpi = NULL;
@@ -335,6 +335,17 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 		mpi_count_wait(m->known.mpi, last, last->available_ns - k->begin_ns);
 	if (waited && last->pair && !last->sends && k->nr_needed == 1)
 		model_mpi_note_delay(m, last->nr_bytes, time_ns - last->available_ns);
+	/* (whoever comes last to a meeting has the network's part of it to itself) */
+	if (!waited && !k->waits && k->own.kind == MPI_REQUEST_meeting)
+		model_mpi_note_moved(m, k->state, k->own.n, 0, time_ns - k->begin_ns);
+	else if (waited && !last->sends)
+		model_mpi_note_moved(m, m->made.queue[last->queue].latency_state, last->nr_bytes, 0,
+			(time_ns - last->available_ns) / (last->nr_alike ? last->nr_alike : 1));
+	else if (last && last->pair && !last->sends && !k->waits)
+		model_mpi_note_moved(m, k->state, last->nr_bytes,
+			k->begin_ns - last->available_ns + 1, time_ns - k->begin_ns);
+	if (!k->waits && k->op >= TRACE_MPI_Send && k->op <= TRACE_MPI_Bsend)
+		model_mpi_note_send(m, time_ns - k->begin_ns);
 	if (mpi_is_environment(k)) /* who had the processor before was not what it slept for */
 		t->cpu.processor_queue = NONE;
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);

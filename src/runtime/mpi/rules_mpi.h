@@ -70,7 +70,9 @@ struct mpi_needed { /* something that a call was for, and has got */
 	uint64_t key, available_ns;
 	uint32_t peer;     /* rank + 1; 0: not known */
 	uint32_t pair;     /* + 1; 0: a meeting */
-	uint64_t nr_bytes; /* of a message */
+	uint64_t nr_bytes; /* of a message, or given to a meeting */
+	uint32_t
+		nr_alike; /* so many wait for the same: of a meeting, with the last; of a message 0 */
 	bool sends;
 };
 struct mpi_thread {
@@ -96,9 +98,19 @@ struct mpi_link_size { /* messages of as many bytes that were waited for (link_m
 	uint64_t nr_bytes, nr_seen;
 	double delay_ns[MPI_LINK_DELAYS]; /* from their sending; some of them */
 };
+struct mpi_link_moved { /* what was on its way in one state, with as many bytes */
+	uint32_t state;
+	uint32_t
+		ago; /* bits of how long ago it had been sent as the call for it began; 0: it had not */
+	uint64_t nr_bytes, nr, total_ns;
+};
 struct mpi_links {
 	uint32_t nr_sizes;
 	struct mpi_link_size size[MPI_LINK_SIZES]; /* the first that there were */
+	struct mpi_link_size send; /* calls that waited for nobody: how long each took */
+	struct base_map moved_of;  /* (state and ago, bytes) -> index */
+	struct mpi_link_moved *moved;
+	size_t nr_moved, moved_capacity;
 };
 struct mpi_passives {
 	struct mpi_passive *call; /* that go on */
@@ -171,8 +183,14 @@ void model_mpi_passive_ends(
 /* That thread comes to a call: MPI goes on at its rank. */
 void model_mpi_target_enters(struct model *m, struct thread *t, uint64_t time_ns);
 
-/* A message of so many bytes was there so long after it was sent (link_mpi.c). */
+/* link_mpi.c: a message of so many bytes was there so long after it was sent; a message or a meeting was
+ * on its way so long in that state, of a message that was sent ago_ns before its receiver came (0:
+ * later), and of a meeting by one of those who meet (all wait for the same); a send that waited for
+ * nobody took so long. */
 void model_mpi_note_delay(struct model *m, uint64_t nr_bytes, uint64_t delay_ns);
+void model_mpi_note_moved(
+	struct model *m, uint32_t state, uint64_t nr_bytes, uint64_t ago_ns, uint64_t delay_ns);
+void model_mpi_note_send(struct model *m, uint64_t lasted_ns);
 
 /* A rank's process is in its world (ranks_mpi.c). */
 void model_mpi_in_world(struct model *m, const struct trace_mpi_comm *c);
