@@ -219,7 +219,7 @@ static double turn_when(uintptr_t timer)
 static uint64_t turn_sleeps_ns(uintptr_t frame)
 {
 	static const char name[] = "sleep";
-	struct timespec now;
+	struct timespec now = {0};
 	if (!python_frame_is(frame, name, sizeof name - 1) ||
 		preload_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0) != 0)
 		return 0;
