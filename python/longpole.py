@@ -18,6 +18,7 @@ Answers are named tuples with the members that longpole/analysis.h and longpole/
 table. Times are nanoseconds. What fails raises longpole.Error. It needs liblongpole.so.1, which is installed with longpole; the
 environment's LIBLONGPOLE names another one.
 """
+import _ctypes
 import collections
 import contextlib
 import ctypes
@@ -126,6 +127,8 @@ def _library():
     for place in _places():
         try:
             library = ctypes.CDLL(place)
+            # A recorder does not see when a library that is found by a bare name has been loaded: it looks when one is closed.
+            _ctypes.dlclose(ctypes.CDLL(place)._handle)  # pylint: disable=protected-access
             break
         except OSError as error:
             why = why or error
