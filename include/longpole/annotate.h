@@ -127,8 +127,19 @@ __attribute__((weak, visibility("hidden"), used)) struct longpole_hooks_line lon
 }
 #endif
 
-/* A group of its own, so that one note is kept of those of all object files. */
-__asm__(".pushsection .note.longpole,\"aG\",@note,longpole_annotate_note,comdat\n"
+/* A group of its own, so that one note is kept of those of all object files. Of a group, the linker
+ * throws away what nobody refers to (--gc-sections), unless it is told otherwise: "R", which
+ * assemblers know that come with compilers that have the attribute. */
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define LONGPOLE_NOTE_FLAGS "aGR"
+#endif
+#endif
+#ifndef LONGPOLE_NOTE_FLAGS
+#define LONGPOLE_NOTE_FLAGS "aG"
+#endif
+__asm__(".pushsection .note.longpole,\"" LONGPOLE_NOTE_FLAGS
+	"\",@note,longpole_annotate_note,comdat\n"
 	"	.p2align 2\n"
 	"	.long 9\n"
 	"	.long 4\n"

@@ -79,6 +79,14 @@ struct longpole_error {
 
 const char *longpole_version(void); /* of the library: "0.1.0" */
 
+/* ---- annotations from other languages -------------------------------------------------------- */
+
+struct longpole_hooks;
+/* The functions of whoever records this program, as annotate.h has them: for languages that cannot
+ * include that. NULL: nobody records now; ask again each time. Places that they are given stay where
+ * they are as long as the program. */
+const struct longpole_hooks *longpole_annotate_hooks(void);
+
 /* ---- kinds of records ------------------------------------------------------------------------ */
 
 /* Kinds and their fields only ever become more. A kind keeps its number, its name, and its fields in

@@ -77,9 +77,10 @@ struct deadlock_answer {
 	size_t nr_processes, nr_blocked, nr_long; /* long: slept over the threshold */
 	size_t nr_blind;           /* processes that may have what is awaited: we cannot know */
 	size_t nr_run, nr_not_run; /* threads run ahead; tried in vain */
-	bool finds_spinners;       /* those that run were looked at, too */
-	uint64_t stopped_ns;       /* the longest that any thread was stopped; 0: none was */
-	uint64_t elapsed_ns;       /* of the look */
+	pid_t java; /* the first process that is a Java VM, whose monitors are not looked at; 0: none */
+	bool finds_spinners; /* those that run were looked at, too */
+	uint64_t stopped_ns; /* the longest that any thread was stopped; 0: none was */
+	uint64_t elapsed_ns; /* of the look */
 	uint64_t now_ns;
 	const char *without_bpf;   /* why; NULL: BPF was used */
 	const char *without_ahead; /* why no copy could be made at all; NULL: some could, or none

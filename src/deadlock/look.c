@@ -281,6 +281,24 @@ static void name_frames(struct deadlock_answer *a)
 	}
 }
 
+/* (Who has a monitor is in the VM's own structures, where its agents and jstack alone find it.) */
+static pid_t look_find_java(struct deadlock_answer *a)
+{
+	pid_t last = 0;
+	for (size_t i = 0; i < a->nr_waits; i++) {
+		const pid_t pid = a->wait[i].thread.pid;
+		struct deadlock_process *p =
+			pid != last ? deadlock_world_process(a->world, pid) : NULL;
+		last = pid;
+		if (p)
+			deadlock_process_regions(a->world, p);
+		for (size_t r = 0; p && r < p->nr_regions; r++)
+			if (strstr(p->region[r].path, "/libjvm.so"))
+				return pid;
+	}
+	return 0;
+}
+
 /* The end of looking: what came of it, or nothing. */
 static enum base_status answered(
 	struct look *l, enum base_status s, uint64_t began_ns, struct deadlock_answer **ret)
@@ -290,6 +308,7 @@ static enum base_status answered(
 		return s;
 	}
 	name_frames(l->a);
+	l->a->java = look_find_java(l->a);
 	l->a->elapsed_ns = os_time_ns(CLOCK_MONOTONIC) - began_ns;
 	*ret = l->a;
 	return BASE_OK;

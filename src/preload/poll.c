@@ -23,10 +23,10 @@ static void ready_begin(struct readiness *r, uint64_t nr_fds, uint64_t site)
 	bool open = preload_active();
 	if (open && preload_has_python())
 		preload_python_polls();
-	if (open && PRELOAD_RARE(preload_self->loop.object != 0))
-		preload_loop_idles();
 	*r = (struct readiness){preload_now_if(open), site, open};
-	if (r->open)
+	if (open && PRELOAD_RARE(preload_self->loop.object != 0))
+		preload_loop_idles(r->begin_tsc);
+	if (open)
 		PRELOAD_RECORD_AT(r->begin_tsc, poll_begin, nr_fds, site);
 }
 
@@ -49,7 +49,7 @@ static void ready_end(struct readiness *r, int64_t result, int fd, bool only_wri
 			(uint64_t)result, 0),
 		4, &stack);
 	if (PRELOAD_RARE(preload_self->loop.object != 0))
-		preload_loop_goes_on();
+		preload_loop_goes_on(tsc);
 	errno = saved_errno;
 }
 

@@ -133,13 +133,19 @@ void preload_gil_waited(const volatile void *cond); /* after a wait that was not
 bool preload_gil_signals(const volatile void *cond, uintptr_t caller);
 void preload_python_polls(void); /* somebody waits for readiness, perhaps an event loop */
 
-/* Event loops (preload/loop.c). This thread runs that one from now on, and has it; it, or the task
- * whose turn it is, has it, or has not; the thread waits for readiness, and has waited. */
+/* Event loops (preload/loop.c). This thread runs that one from now on, and has it; the thread waits
+ * for readiness, and has waited. */
 void preload_loop_begin(const void *address, const char *name);
-void preload_loop_take(uint64_t site);
-void preload_loop_give(uint64_t site);
-void preload_loop_idles(void);
-void preload_loop_goes_on(void);
+void preload_loop_idles(uint64_t tsc);
+void preload_loop_goes_on(uint64_t tsc);
+/* A turn begins or ends, as the record of that kind says: the loop goes from one to another, and
+ * all of that is of one moment. The record's last word says that it has the stack, if there is one. */
+struct preload_loop_hand {
+	uint64_t from, to; /* sites: where it is given up and taken; 0: none */
+	const struct preload_stack *stack;
+};
+void preload_loop_hand(unsigned kind, const uint64_t *words, size_t nr_words,
+	const struct preload_loop_hand *hand);
 
 /* A Java VM in this process (src/runtime/java): what Java's threads wait for is told in Java's terms,
  * and what the VM's own mutexes do is its own matter. */
@@ -237,9 +243,10 @@ struct preload_thread {
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
 	struct record_lock_stamps lock;
 	uint64_t java[PRELOAD_JAVA_WORDS]; /* of the room of that name */
-	uint64_t isolate;                  /* of V8's, that was met in this thread last; or 0 */
-	struct {                           /* an event loop (loop.c) */
-		uint64_t object;           /* that runs in this thread; 0: none */
+	uint64_t python_site; /* without the global lock: where, for it runs no Python code; or 0 */
+	uint64_t isolate;     /* of V8's, that was met in this thread last; or 0 */
+	struct {              /* an event loop (loop.c) */
+		uint64_t object; /* that runs in this thread; 0: none */
 		uint8_t is_held;
 		void *turn; /* of a task, that this thread is in */
 	} loop;

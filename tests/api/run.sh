@@ -17,6 +17,8 @@ library=$(find "$scratch/root" -name liblongpole.so)
 LD_LIBRARY_PATH=$(dirname "$library")
 export LD_LIBRARY_PATH
 longpole=$(find "$scratch/root" -path '*/bin/longpole')
+PYTHONPATH=$(dirname "$(find "$scratch/root" -name longpole.py)")
+export PYTHONPATH PYTHONDONTWRITEBYTECODE=1
 screens=$source_dir/tests/golden/screens
 names=("$@")
 
@@ -107,6 +109,17 @@ examples() {
 	example_refuses 2 'scenarios:1' "$screens/pool.lpt" 'scael x=-50%'
 }
 
+# The package: answers of the commands, errors, records, and what a program says of itself while it is recorded.
+python_package() {
+	cd "$scratch" || return
+	timeout 300 python3 "$here/package.py" "$longpole" "$screens/pool.lpt" 2>&1 | tail -3
+	env -u LD_LIBRARY_PATH timeout 60 python3 -c 'import longpole; longpole.open("'"$screens"'/pool.lpt").close()' || printf 'it does not find the library beside itself\n'
+	LIBLONGPOLE=/nonexistent timeout 60 python3 -c 'import longpole
+with longpole.state("a"): pass
+try: longpole.open("x")
+except OSError as e: assert "LIBLONGPOLE" in str(e)' || printf 'without the library\n'
+}
+
 # A program that speaks German writes 1,5: scenarios and answers have 1.5 all the same.
 in_german() {
 	local try='import locale, runpy; locale.setlocale(locale.LC_ALL, "de_DE.UTF-8"); runpy.run_path("'$source_dir/examples/long_pole.py'", run_name="__main__")' name
@@ -149,6 +162,7 @@ else
 	echo "skip abi: no abidiff (Debian's abigail-tools)"
 fi
 try examples examples
+try python python_package
 try howto howto
 if localedef -c -i de_DE -f UTF-8 "$scratch/locale/de_DE.UTF-8" >/dev/null 2>&1 || [[ -d $scratch/locale/de_DE.UTF-8 ]]; then
 	try locale in_german

@@ -166,3 +166,24 @@ test_java_slots() {
 		-e '/define [A-Z_]*(X)/,/[^\\]$/p' "$LONGPOLE_SOURCE/src/runtime/java/jvm.h" >lists.h
 	gcc -I"$include" -I"$include/linux" -include lists.h -fsyntax-only slots.c 2>err || fail "$(<err)"
 }
+
+# A circle of monitors is not seen from outside: the answer says so, and that jstack sees it. No other program's does.
+test_java_deadlock() {
+	need_java
+	java -Xint -cp classes Circle >circle.out 2>&1 &
+	local pid=$! i
+	for ((i = 0; i < 600; i++)); do
+		! grep -x both circle.out >/dev/null || break
+		sleep 0.1
+	done
+	longpole deadlock -p "$pid" >deadlock.txt 2>&1
+	longpole deadlock -p "$pid" --json >deadlock.json 2>&1
+	kill "$pid"
+	grep -F "jstack $pid says them" deadlock.txt >/dev/null || fail "$(<deadlock.txt)"
+	jq -e ".result.java_pid == $pid" deadlock.json >/dev/null || fail "$(<deadlock.json)"
+	sleep 60 &
+	pid=$!
+	longpole deadlock -p "$pid" --json >deadlock.json 2>&1
+	kill "$pid"
+	jq -e '.result.java_pid == 0' deadlock.json >/dev/null || fail "$(<deadlock.json)"
+}

@@ -372,6 +372,21 @@ test_python_asyncio_queue() {
 	grep -E '^ +#1 .*sleeping in produce +two.py:10' two.txt >/dev/null || fail "$(<two.txt)"
 	longpole actors --all two.lpt >actors.txt || fail 'no actors'
 	has actors.txt 'waiting at Queue.get in consume'
+	are_of_one_moment two.lpt
+}
+
+# The loop is given up, a turn begins or ends, and the loop is taken: one stamp for all, at each turn. A wait between two
+# turns gives the global lock up and takes it at one line.
+are_of_one_moment() {
+	longpole dump "$1" >dump.txt || fail 'no dump'
+	awk '$3 ~ /^turn_(begin|end)$/ {turn = $1; nr++; wrong += before != $1}
+		$3 == "lock_release" && /event loop/ {before = $1}
+		$3 == "lock_acquire" && /event loop/ && turn {wrong += turn != $1; turn = 0}
+		$3 == "lock_release" && /interpreter lock/ {freed[$2] = $NF; waits[$2] = 0}
+		$3 == "poll_begin" {waits[$2] = 1}
+		$3 == "lock_acquire" && /interpreter lock/ && waits[$2] {polls++; wrong += freed[$2] != $NF}
+		END {print nr + 0, polls + 0, wrong + 0; exit !(nr > 80 && polls > 40 && !wrong)}' dump.txt >moments.txt ||
+		fail "turns, polls, wrong: $(<moments.txt)"
 }
 
 # The slow one of those that are gathered; a function in a thread; a semaphore.

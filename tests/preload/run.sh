@@ -75,6 +75,12 @@ header() { # COMPILER STANDARD SUFFIX
 		"$1" "-std=$2" "${warn[@]}" "$option" -I"$source_dir/include" -c "$here/header.$3" \
 			-o "$scratch/header.o" 2>&1 | head -3
 	done
+	# A linker that throws away what nobody refers to keeps the note, without which no recorder finds the program's calls.
+	printf '#include <longpole/annotate.h>\nint main(void) { longpole_state("s", 0); return 0; }\n' >"$scratch/kept.$3"
+	for option in --gc-sections --no-gc-sections; do
+		"$1" "-std=$2" -ffunction-sections -fdata-sections -I"$source_dir/include" "$scratch/kept.$3" "-Wl,$option" -o "$scratch/kept" 2>&1 | head -3
+		readelf -n "$scratch/kept" | grep '^ *longpole ' >/dev/null || printf '%s %s: no note\n' "$1" "$option"
+	done
 }
 
 # New programs with old recorders.

@@ -458,6 +458,13 @@ static void text_add_running(struct base_str *out, const struct deadlock_answer 
 static void text_add_caveats(struct base_str *out, const struct deadlock_answer *a)
 {
 	add_unknown(out, a);
+	if (a->java)
+		base_str_addf(out,
+			"  Process %d is a Java VM: who has a monitor or a lock of "
+			"java.util.concurrent "
+			"is not known, so circles of those are not found here: jstack %d says "
+			"them.\n",
+			(int)a->java, (int)a->java);
 	if (!a->core)
 		text_add_running(out, a);
 	if (a->nr_blind) {

@@ -87,13 +87,20 @@ void preload_gil_waited(const volatile void *cond)
 bool preload_gil_signals(const volatile void *cond, uintptr_t caller)
 {
 	const uintptr_t part = gil_part(cond);
+	struct preload_thread *self = preload_own();
 	if (part == PYTHON_GIL_TAKEN) {
 		PRELOAD_RECORD(lock_acquire, gil_object(), preload_site(caller));
-		preload_own()->waits_for_gil = 0;
+		self->python_site = 0;
+		self->waits_for_gil = 0;
 		return gil_nr_waiting_for_taken == 0;
 	}
-	if (part == PYTHON_GIL_FREE)
-		PRELOAD_RECORD(lock_release, gil_object(), preload_site(caller));
+	if (part == PYTHON_GIL_FREE) {
+		self->python_site = 0;
+		const uint64_t site = preload_site(caller);
+		/* (a thread that CPython has done with may come back with another state) */
+		self->python_site = RING_IS_PLACE(site) ? site : 0;
+		PRELOAD_RECORD(lock_release, gil_object(), site);
+	}
 	return part == PYTHON_GIL_FREE;
 }
 

@@ -197,6 +197,8 @@ uintptr_t preload_python_site(uintptr_t caller)
 	uint64_t innermost = 0;
 	if (!preload_python_is_own(caller) || !preload_on())
 		return caller;
+	if (preload_self->python_site)
+		return preload_self->python_site;
 	uintptr_t frame = python_frame_first();
 	for (int i = 0; frame && i < WALK_MAX; i++) {
 		uint64_t place = python_frame_place(frame);

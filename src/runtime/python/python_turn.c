@@ -219,7 +219,7 @@ static double turn_when(uintptr_t timer)
 static uint64_t turn_sleeps_ns(uintptr_t frame)
 {
 	static const char name[] = "sleep";
-	struct timespec now;
+	struct timespec now = {0};
 	if (!python_frame_is(frame, name, sizeof name - 1) ||
 		preload_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0) != 0)
 		return 0;
@@ -245,10 +245,9 @@ static uint64_t turn_loop(struct preload_thread *self)
 
 static void turn_begins(struct preload_thread *self, struct turn_known *k)
 {
+	const struct preload_loop_hand hand = {.to = k->site ? k->site : k->role};
 	k->loop = turn_loop(self);
-	preload_loop_give(0);
-	PRELOAD_RECORD(turn_begin, k->number, k->loop, k->role);
-	preload_loop_take(k->site ? k->site : k->role);
+	preload_loop_hand(PRELOAD_turn_begin, PRELOAD_WORDS(k->number, k->loop, k->role), &hand);
 }
 
 /* A function that others of its library call: its name begins with "_". */
@@ -309,12 +308,11 @@ static uint64_t turn_ends(uintptr_t coroutine, bool has_ended)
 		p.at = p.site = p.remaining_ns = p.stack.nr_frames = 0;
 	else
 		turn_locate(coroutine, turn_wants_stack(preload_own()), &p);
-	preload_loop_give(p.site);
-	preload_record_stack_at(preload_now(), PRELOAD_turn_end,
+	const struct preload_loop_hand hand = {.from = p.site, .stack = &p.stack};
+	preload_loop_hand(PRELOAD_turn_end,
 		PRELOAD_WORDS(has_ended ? TRACE_TURN_ends : TRACE_TURN_waits, p.remaining_ns, p.at,
 			p.site, 0),
-		5, &p.stack);
-	preload_loop_take(0);
+		&hand);
 	return p.site;
 }
 
