@@ -211,7 +211,8 @@ static json_t *mcp_answer(struct mcp_server *s, const json_t *message)
 		mcp_refuse(&r, MCP_ERROR_request, "no request: it is no object");
 	else if (id && !json_is_string(id) && !json_is_number(id))
 		mcp_refuse(&r, MCP_ERROR_request, "no request: its id is no string and no number");
-	else if (!method && (json_object_get(message, "result") || json_object_get(message, "error")))
+	else if (!method &&
+		 (json_object_get(message, "result") || json_object_get(message, "error")))
 		return NULL;
 	else if (!json_is_string(method))
 		mcp_refuse(&r, MCP_ERROR_request, "no request: it has no method");

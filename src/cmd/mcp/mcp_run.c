@@ -22,8 +22,7 @@ static bool take_line(struct mcp_input *in, char *begin, char *end, struct mcp_l
 {
 	size_t length = (size_t)(end - begin);
 	*end = 0;
-	*ret = (struct mcp_line){
-		in->skips || length > MCP_LINE_MAX_BYTES ? NULL : begin, length};
+	*ret = (struct mcp_line){in->skips || length > MCP_LINE_MAX_BYTES ? NULL : begin, length};
 	in->skips = false;
 	return true;
 }
