@@ -31,7 +31,7 @@ static uint64_t time_of_kernel(clockid_t id)
 
 /* What tells the library apart that has this address; NULL: there is none. (The first way is as fast as a clock is read; glibc has it
  * from 2.35 on.) */
-static const void *object_of(const void *address)
+static const void *clock_object_of(const void *address)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 	struct dl_find_object found;
@@ -46,8 +46,9 @@ static const void *object_of(const void *address)
  * reason to replace. */
 os_time_fn *os_time_source(void)
 {
-	const void *clock = object_of((const void *)(uintptr_t)&clock_gettime);
-	bool is_libc = clock && clock == object_of((const void *)(uintptr_t)&gnu_get_libc_version);
+	const void *clock = clock_object_of((const void *)(uintptr_t)&clock_gettime);
+	bool is_libc =
+		clock && clock == clock_object_of((const void *)(uintptr_t)&gnu_get_libc_version);
 	return is_libc ? time_of_libc : time_of_kernel;
 }
 
