@@ -106,7 +106,7 @@ static json_t *mcp_list(struct mcp_request *r)
 
 static json_t *mcp_parse(const struct mcp_line *line)
 {
-	return json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES, NULL);
+	return json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
 }
 
 static bool mcp_is(const json_t *message, const char *method)
