@@ -514,7 +514,7 @@ static void explain_event(struct text *text, const struct longpole_counted *e)
 			continue;
 		add(text, "  not by %s: %s", backend_names[b].name, reason_text(e->refused[b]));
 		if (e->refused_errno[b])
-			add(text, " (%s)", strerrorname_np(e->refused_errno[b]));
+			add(text, " (%s)", strerror(e->refused_errno[b]));
 		add(text, "\n");
 	}
 	if (e->scaled)

@@ -38,7 +38,7 @@ static struct counter_slot *map_slots(struct counter_refusal *ret)
 	if (pid <= 0 || fd < 0)
 		return NULL;
 	int loader = (int)syscall(SYS_pidfd_open, pid, 0);
-	int map = loader >= 0 ? (int)syscall(SYS_pidfd_getfd, loader, fd, 0) : -1;
+	int map = loader >= 0 ? (int)syscall(__NR_pidfd_getfd, loader, fd, 0) : -1;
 	void *memory = MAP_FAILED;
 	if (map >= 0 && counter_slots_is_bpf_map(map))
 		memory = mmap(NULL, (size_t)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,

@@ -2,6 +2,7 @@
 /* apart.c - a reader in a child process: messages through a pipe, what it prints in a file in
  * memory. */
 #include "format/apart.h"
+#include "base/names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -260,7 +261,7 @@ static enum base_status died(
 {
 	struct base_str why = {0};
 	add_printed(&why, printed_fd);
-	const char *signal = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+	const char *signal = WIFSIGNALED(status) ? base_signal_name(WTERMSIG(status)) : NULL;
 	enum base_status s = base_fail(err, BASE_ERR_FOREIGN, "%s gave up on it (%s%s)%s",
 		a->library, signal ? "SIG" : "it ended", signal ? signal : "", base_str_text(&why));
 	base_str_fini(&why);

@@ -42,7 +42,7 @@ static _Noreturn void family_keep(char *const *argv, pid_t parent, int report_fd
 	if (!is_told || report.error)
 		_exit(1); /* allowed: a child of ours */
 	/* it must not hold what others wait to see closed */
-	(void)syscall(SYS_close_range, 0, ~0U, 0);
+	(void)syscall(__NR_close_range, 0, ~0U, 0);
 	/* (with SIGCHLD ignored the program may be gone unseen before this) */
 	(void)signal(SIGCHLD, SIG_DFL);
 	pid_t ended = kill(report.program, 0) == 0 ? 0 : report.program;

@@ -9,6 +9,7 @@
  * the loader's own tables stay: they call themselves.
  */
 #include "preload/got.h"
+#include "preload/object.h"
 #include "preload/next.h"
 #include "preload/preload.h"
 
@@ -161,7 +162,7 @@ static const char *got_version_of(const struct got_module *m, uint32_t index)
 static bool got_is_libc(uintptr_t code)
 {
 	struct dl_find_object found;
-	return code && !_dl_find_object((void *)code, &found) &&
+	return code && !preload_find_object((void *)code, &found) &&
 	       found.dlfo_link_map == preload_next_libc();
 }
 
@@ -303,10 +304,13 @@ static void got_walk_table(struct got_walk *walk, const struct got_module *m,
 	}
 }
 
+/* The loader's own, in every glibc. */
+extern void *__tls_get_addr(void *);
+
 static bool got_is_exempt(const struct got_module *m)
 {
 	const struct link_map *libc = preload_next_libc();
-	uintptr_t ours = (uintptr_t)got_wrappers, loader = (uintptr_t)_dl_find_object;
+	uintptr_t ours = (uintptr_t)got_wrappers, loader = (uintptr_t)__tls_get_addr;
 	bool is_libc = libc && (uintptr_t)libc->l_ld >= m->start && (uintptr_t)libc->l_ld < m->end;
 	return is_libc || (ours >= m->start && ours < m->end) ||
 	       (loader >= m->start && loader < m->end);

@@ -8,6 +8,7 @@
  * It is no thread of the program's: all signals are blocked in it, and it records nothing of itself.
  */
 #include "preload/env.h"
+#include "preload/object.h"
 #include "preload/got.h"
 #include "preload/preload.h"
 #include "ring/attach.h"
@@ -90,7 +91,7 @@ static bool late_is_ours(const struct late *l, uint64_t stack)
 	struct dl_find_object ours;
 	uintptr_t word[LATE_STACK_WORDS] = {0};
 	struct iovec to = {word, sizeof word}, from = {(void *)(uintptr_t)stack, sizeof word};
-	if (_dl_find_object((void *)(uintptr_t)late_is_ours, &ours))
+	if (preload_find_object((void *)(uintptr_t)late_is_ours, &ours))
 		return true;
 	long n = preload_syscall(SYS_process_vm_readv, l->pid, (long)&to, 1, (long)&from, 1, 0);
 	for (long i = 0; i < n / (long)sizeof *word; i++)

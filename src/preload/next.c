@@ -9,6 +9,7 @@
  * stay.
  */
 #include "preload/next.h"
+#include "preload/object.h"
 #include "preload/preload.h"
 
 #ifndef PRELOAD_STATIC
@@ -68,7 +69,7 @@ static bool next_describe(const struct link_map *map, struct next_library *ret)
 static const struct link_map *next_ours(void)
 {
 	struct dl_find_object ours;
-	return _dl_find_object((void *)(uintptr_t)next_ours, &ours) ? NULL : ours.dlfo_link_map;
+	return preload_find_object((void *)(uintptr_t)next_ours, &ours) ? NULL : ours.dlfo_link_map;
 }
 
 /* A preloaded library stands before libc, one that comes late behind it. Asked first by our

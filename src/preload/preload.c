@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 struct preload_fresh preload_fresh __attribute__((aligned(PRELOAD_PAGE)));
 struct record_target_side preload_met PRELOAD_EARLY;

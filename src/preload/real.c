@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* real.c - finds the functions that we wrap. */
 #include "preload/real.h"
+#include "preload/object.h"
 #include "preload/next.h"
 #include "preload/processor.h"
 
@@ -47,7 +48,7 @@ PRELOAD_EARLY struct preload_mutex_functions preload_mutex_functions = {
 static const struct link_map *real_module_of(const void *code)
 {
 	struct dl_find_object found;
-	return _dl_find_object((void *)(uintptr_t)code, &found) ? NULL : found.dlfo_link_map;
+	return preload_find_object((void *)(uintptr_t)code, &found) ? NULL : found.dlfo_link_map;
 }
 
 /* Nobody puts a function in the place of this one. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls_text.c - struct report_calls for people and for programs. */
 #include "report/calls.h"
+#include "base/names.h"
 #include "report/private.h"
 
 #include <limits.h>

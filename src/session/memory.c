@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
-#memory_define MADV_POPULATE_WRITE 23
+#define MADV_POPULATE_WRITE 23
 #endif
 
 enum {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hardware.c - events of the processor and of the kernel that are counted with calls. */
 #include "system/hardware.h"
+#include "base/names.h"
 
 #include "ring/tally.h"
 
@@ -125,7 +126,7 @@ enum base_status system_hardware_try(
 	int why = try_group(h, TALLY_USER, &which);
 	if (why)
 		return base_fail(err, BASE_ERR_ENV, "%s cannot be counted: %s (%s)",
-			h->event[which]->name, hardware_why(why), strerrorname_np(why));
+			h->event[which]->name, hardware_why(why), base_errno_name(why));
 	why = try_group(h, TALLY_KERNEL, &which);
 	h->has_kernel = !why;
 	h->has_two_pmus = has_two_pmus();

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -134,7 +133,7 @@ static void object_describe_socket(int fd, struct record_descriptor *d, char nam
 static int copy_descriptor(uint32_t pid, unsigned fd)
 {
 	int process = (int)syscall(SYS_pidfd_open, pid, 0);
-	int copy = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, (int)fd, 0) : -1;
+	int copy = process >= 0 ? (int)syscall(__NR_pidfd_getfd, process, (int)fd, 0) : -1;
 	if (process >= 0)
 		close(process);
 	return copy;

@@ -12,12 +12,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -404,9 +404,9 @@ static int open_tracefs(void)
 		if (fd >= 0)
 			close(fd);
 	}
-	int fs = fsopen("tracefs", FSOPEN_CLOEXEC), mount = -1;
-	if (fs >= 0 && !fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-		mount = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	int fs = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC), mount = -1;
+	if (fs >= 0 && !syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		mount = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0);
 	if (fs >= 0)
 		close(fs);
 	return mount;

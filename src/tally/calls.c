@@ -46,6 +46,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #undef fread_unlocked
@@ -282,7 +283,7 @@ __attribute__((constructor)) static void find_slots(void)
 	long pid = calls_number_at(&place),
 	     at = *place == ':' ? (place++, calls_number_at(&place)) : -1;
 	long loader = pid > 0 && at >= 0 ? preload_syscall(SYS_pidfd_open, pid, 0, 0, 0, 0, 0) : -1;
-	long map = loader >= 0 ? preload_syscall(SYS_pidfd_getfd, loader, at, 0, 0, 0, 0) : -1;
+	long map = loader >= 0 ? preload_syscall(__NR_pidfd_getfd, loader, at, 0, 0, 0, 0) : -1;
 	if (map >= 0) {
 		long memory = !calls_is_bpf_map(map)
 				      ? -EBADF

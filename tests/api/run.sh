@@ -73,6 +73,18 @@ abi() {
 	! abidiff "$scratch/moved.abi" "$scratch/now.abi" >/dev/null || printf 'abidiff sees no change\n'
 }
 
+# What programs rely on that were linked with the last version that is out.
+abi_of_version() { # TAG
+	git -C "$source_dir" show "$1:tests/api/longpole.abi" >"$scratch/released.abi" || return
+	[[ -f $scratch/now.abi ]] || abi_description >"$scratch/now.abi"
+	abidiff --no-added-syms --suppressions "$here/grown.suppr" "$scratch/released.abi" "$scratch/now.abi" | head -20
+	# does it see a member that moved, and a function that is gone?
+	sed "s/layout-offset-in-bits='64'/layout-offset-in-bits='128'/" "$scratch/released.abi" >"$scratch/moved.abi"
+	! abidiff --no-added-syms --suppressions "$here/grown.suppr" "$scratch/moved.abi" "$scratch/now.abi" >/dev/null || printf 'abidiff sees no change\n'
+	sed "/elf-symbol name='longpole_trace_open'/d; /<function-decl name='longpole_trace_open'/,/<\/function-decl>/d" "$scratch/now.abi" >"$scratch/gone.abi"
+	! abidiff --no-added-syms --suppressions "$here/grown.suppr" "$scratch/released.abi" "$scratch/gone.abi" >/dev/null || printf 'abidiff sees no function go\n'
+}
+
 # Do both examples say what the commands say, and end as they should?
 example_of() { # TRACE STATUS SCENARIO
 	local status name=${1##*/} run
@@ -158,6 +170,12 @@ try exports exports
 try needs needs
 if command -v abidiff >/dev/null; then
 	try abi abi
+	tag=$(git -C "$source_dir" describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null) || true
+	if [[ $tag ]]; then
+		try abi-of-the-last-version abi_of_version "$tag"
+	else
+		echo "skip abi-of-the-last-version: no version is tagged (v0.1.0)"
+	fi
 else
 	echo "skip abi: no abidiff (Debian's abigail-tools)"
 fi

@@ -3,12 +3,14 @@
 #include "test.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/heap.h"
+#include "base/names.h"
 
 /* xorshift64*: tests need the same numbers on every machine. */
 static uint64_t next_random(uint64_t *state)
@@ -102,6 +104,30 @@ static void errno_decides_status(void **state)
 	assert_string_equal(err.cause[0], "open a.lpt: No such file or directory");
 	assert_int_equal(base_refusal_of(ENOENT)->sys_errno, ENOENT);
 	assert_null(base_refusal_of(0));
+}
+
+/* The names are those of this machine's libc, which has them. */
+static void signals_have_libc_s_names(void **state)
+{
+	(void)state;
+	for (int number = -2; number < SIGRTMIN; number++) {
+		const char *ours = base_signal_name(number), *known = sigabbrev_np(number);
+		assert_int_equal(!ours, !known);
+		if (ours)
+			assert_string_equal(ours, known);
+	}
+	assert_null(base_signal_name(64));
+}
+
+static void errors_have_libc_s_names(void **state)
+{
+	(void)state;
+	for (int number = -2; number < 4096; number++) {
+		const char *ours = base_errno_name(number), *known = strerrorname_np(number);
+		assert_int_equal(!ours, !known);
+		if (ours)
+			assert_string_equal(ours, known);
+	}
 }
 
 static void assert_cut(const char *text, size_t length)
@@ -402,6 +428,8 @@ int main(void)
 		cmocka_unit_test(fail_without_error_keeps_status),
 		cmocka_unit_test(cause_after_silent_callee_is_first),
 		cmocka_unit_test(errno_decides_status),
+		cmocka_unit_test(signals_have_libc_s_names),
+		cmocka_unit_test(errors_have_libc_s_names),
 		cmocka_unit_test(long_text_is_cut),
 		cmocka_unit_test(causes_beyond_the_eighth_are_cut),
 		cmocka_unit_test(heap_equals_search),

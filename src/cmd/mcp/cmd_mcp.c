@@ -45,7 +45,7 @@ struct mcp_server {
 	bool read_only;
 };
 
-/* What answers a request: a new reference, or NULL after mcp_refuse(). */
+/* What answers a request: a new reference. NULL after mcp_refuse(), or where nobody waits for an answer. */
 struct mcp_request {
 	struct mcp_server *server;
 	const json_t *id, *params;
@@ -57,13 +57,11 @@ static void mcp_refuse(struct mcp_request *r, enum mcp_error code, const char *w
 	r->error = json_pack("{s:i, s:s}", "code", (int)code, "message", why);
 }
 
-/* Takes `part` over. False: nobody listens. */
-static bool mcp_send(const json_t *id, const char *key, json_t *part)
+/* Takes `message` over. False: nobody listens. */
+static bool mcp_send(json_t *message)
 {
 	struct base_str line = {0};
-	json_t *null = json_null();
-	cmd_add_json_line(&line, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id",
-					 id ? (json_t *)(uintptr_t)id : null, key, part));
+	cmd_add_json_line(&line, message);
 	const char *at = base_str_text(&line);
 	bool ok = !line.failed;
 	for (size_t left = line.length; ok && left;) {
@@ -75,6 +73,8 @@ static bool mcp_send(const json_t *id, const char *key, json_t *part)
 	base_str_fini(&line);
 	return ok;
 }
+
+static json_t *mcp_answer(struct mcp_server *s, const json_t *message);
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
@@ -104,14 +104,32 @@ static json_t *mcp_list(struct mcp_request *r)
 	return mcp_tools_list(r->server->read_only);
 }
 
-/* Is the line this call's end? */
-static bool mcp_ends_call(const struct mcp_call *call, const char *line)
+static json_t *mcp_parse(const struct mcp_line *line)
 {
-	json_t *message = json_loads(line, 0, NULL);
-	const char *method = json_string_value(json_object_get(message, "method"));
-	bool is = method && !strcmp(method, "notifications/cancelled") &&
-		  json_equal(json_object_get(json_object_get(message, "params"), "requestId"),
-			  call->id);
+	return json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+}
+
+static bool mcp_is(const json_t *message, const char *method)
+{
+	const char *is = json_string_value(json_object_get(message, "method"));
+	return is && !strcmp(is, method);
+}
+
+/* Is the line this call's end? Or one of those who ask whether we are there, which a call of hours does not keep waiting? */
+static enum mcp_meanwhile mcp_meanwhile(const struct mcp_call *call, const struct mcp_line *line)
+{
+	json_t *message = mcp_parse(line);
+	enum mcp_meanwhile is = MCP_LATER;
+	if (mcp_is(message, "notifications/cancelled")) {
+		const json_t *which =
+			json_object_get(json_object_get(message, "params"), "requestId");
+		is = which && json_equal(which, call->id) ? MCP_CANCELS : MCP_LATER;
+	} else if (mcp_is(message, "ping")) {
+		json_t *answer = mcp_answer(call->server, message);
+		if (answer)
+			(void)mcp_send(answer);
+		is = MCP_ANSWERED;
+	}
 	json_decref(message);
 	return is;
 }
@@ -131,7 +149,8 @@ static json_t *mcp_call_tool(struct mcp_request *r)
 			why.failed ? "out of memory" : base_str_text(&why));
 	else
 		result = mcp_run(&(struct mcp_call){.in = &r->server->in,
-					 .is_cancelled = mcp_ends_call,
+					 .meanwhile = mcp_meanwhile,
+					 .server = r->server,
 					 .id = r->id,
 					 .directory = json_string_value(
 						 json_object_get(arguments, "directory")),
@@ -155,7 +174,7 @@ static const struct mcp_method {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static json_t *mcp_answer(struct mcp_request *r, const char *method)
+static json_t *mcp_ask(struct mcp_request *r, const char *method)
 {
 	for (size_t i = 0; i < BASE_COUNT(mcp_methods); i++)
 		if (!strcmp(mcp_methods[i].name, method))
@@ -164,29 +183,86 @@ static json_t *mcp_answer(struct mcp_request *r, const char *method)
 	return NULL;
 }
 
-/* False: nobody listens. */
-static bool mcp_message(struct mcp_server *s, const char *line)
+/* The message that answers r: its result, or its error; takes `result` over. NULL: nobody waits for one. */
+static json_t *mcp_reply(struct mcp_request *r, json_t *result)
 {
-	json_t *message = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-	const char *method = json_string_value(json_object_get(message, "method"));
-	struct mcp_request r = {.server = s,
-		.id = json_object_get(message, "id"),
-		.params = json_object_get(message, "params")};
-	bool ok = true;
-	if (method && !r.id) { /* (a notification: nobody waits for an answer) */
-		json_decref(message);
-		return true;
-	}
-	json_t *result = NULL;
-	if (!message)
-		mcp_refuse(&r, MCP_ERROR_parse, "not JSON, or not one message a line");
-	else if (!method)
+	json_t *part = result ? result : r->error, *null = json_null();
+	if (!part)
+		return NULL;
+	return json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id",
+		r->id ? (json_t *)(uintptr_t)r->id : null, result ? "result" : "error", part);
+}
+
+static json_t *mcp_refusal(enum mcp_error code, const char *why)
+{
+	struct mcp_request r = {0};
+	mcp_refuse(&r, code, why);
+	return mcp_reply(&r, NULL);
+}
+
+/* What answers one message, or NULL: a notification has no answer, and neither has an answer. */
+static json_t *mcp_answer(struct mcp_server *s, const json_t *message)
+{
+	const json_t *method = json_object_get(message, "method"),
+		     *id = json_object_get(message, "id");
+	const char *version = json_string_value(json_object_get(message, "jsonrpc"));
+	struct mcp_request r = {.server = s, .params = json_object_get(message, "params")};
+	if (!json_is_object(message))
+		mcp_refuse(&r, MCP_ERROR_request, "no request: it is no object");
+	else if (id && !json_is_string(id) && !json_is_number(id))
+		mcp_refuse(&r, MCP_ERROR_request, "no request: its id is no string and no number");
+	else if (!method &&
+		 (json_object_get(message, "result") || json_object_get(message, "error")))
+		return NULL;
+	else if (!json_is_string(method))
 		mcp_refuse(&r, MCP_ERROR_request, "no request: it has no method");
-	else
-		result = mcp_answer(&r, method);
-	ok = result ? mcp_send(r.id, "result", result) : mcp_send(r.id, "error", r.error);
+	else if (!version || strcmp(version, "2.0"))
+		mcp_refuse(&r, MCP_ERROR_request, "no request: 'jsonrpc' is not \"2.0\"");
+	else if (!id)
+		return NULL;
+	if (json_is_string(id) || json_is_number(id))
+		r.id = id;
+	return mcp_reply(&r, r.error ? NULL : mcp_ask(&r, json_string_value(method)));
+}
+
+/* The answers of a batch (JSON-RPC 2.0, section 6; the revision 2025-03-26 has them), or NULL: there is none. */
+static json_t *mcp_answer_batch(struct mcp_server *s, const json_t *batch)
+{
+	if (!json_array_size(batch))
+		return mcp_refusal(MCP_ERROR_request, "no request: the list is empty");
+	json_t *answers = json_array(), *one;
+	size_t i;
+	json_array_foreach(batch, i, one)
+	{
+		json_t *answer = mcp_answer(s, one);
+		if (answer)
+			json_array_append_new(answers, answer);
+	}
+	if (json_array_size(answers))
+		return answers;
+	json_decref(answers);
+	return NULL;
+}
+
+/* False: nobody listens. */
+static bool mcp_message(struct mcp_server *s, const struct mcp_line *line)
+{
+	if (line->text && strspn(line->text, " \t\r") == line->length)
+		return true;
+	json_t *message = line->text ? mcp_parse(line) : NULL, *answer;
+	char why[80];
+	if (!line->text) {
+		base_format(why, sizeof why, "the message is longer than %d MiB",
+			MCP_LINE_MAX_BYTES >> 20);
+		answer = mcp_refusal(MCP_ERROR_request, why);
+	} else if (!message) {
+		answer = mcp_refusal(MCP_ERROR_parse, "not JSON, or not one message a line");
+	} else {
+		answer = json_is_array(message) ? mcp_answer_batch(s, message)
+						: mcp_answer(s, message);
+	}
 	json_decref(message);
-	return ok;
+	return !answer || mcp_send(answer);
 }
 
 /* Those that end us are read, so that what runs is ended first. */
@@ -204,17 +280,20 @@ static int mcp_signals(void)
 int cmd_run_mcp(struct cmd *c)
 {
 	struct mcp_server s = {.read_only = cmd_given(c, "read-only")};
-	const char *line;
+	struct mcp_line line;
 	bool ok = true;
 	if (c->nr_operands)
 		return cmd_usage(c, "mcp takes no operands: what to do comes in on standard input");
 	(void)signal(SIGPIPE, SIG_IGN); /* a client that is gone is no error */
 	s.in.signals = mcp_signals();
-	while (ok && ((line = mcp_line(&s.in)) || !s.in.ended) && !s.in.told_to_go)
-		if (line)
-			ok = !*line || mcp_message(&s, line);
+	while (ok && !s.in.told_to_go) {
+		if (mcp_next_line(&s.in, &line))
+			ok = mcp_message(&s, &line);
+		else if (s.in.ended)
+			break;
 		else
 			mcp_read(&s.in);
+	}
 	base_str_fini(&s.in.bytes);
 	return CMD_OK;
 }

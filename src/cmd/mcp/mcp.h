@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 
+struct mcp_server;
 struct mcp_tool {
 	const char *command, *document;
 	bool runs; /* a program that its caller names */
@@ -25,22 +26,36 @@ void mcp_words_free(char **words);
 struct mcp_input {
 	struct base_str bytes;
 	size_t begin;    /* of what was not taken yet */
+	bool skips;      /* the rest of a line that was too long */
 	int signals;     /* a signalfd of those that end us */
 	bool ended;      /* nothing more comes in */
 	bool told_to_go; /* by a signal: what runs ends, too */
 };
 enum { MCP_LINE_MAX_BYTES = 16 << 20 };
-/* The next line, without its end, valid until the next call. NULL: there is no whole one yet. */
-const char *mcp_line(struct mcp_input *in);
+/* A line, without its end. text NULL: it was too long, and is passed over. */
+struct mcp_line {
+	char *text;
+	size_t length; /* bytes */
+};
+/* The next line, valid until the next call; what ends the input ends a line, too. False: there is no whole one yet. */
+bool mcp_next_line(struct mcp_input *in, struct mcp_line *ret);
 /* Reads more, if need be waits for it. */
 void mcp_read(struct mcp_input *in);
 
-/* Runs it, until it has ended. Meanwhile `is_cancelled` is asked of each line that comes in; what it
- * says yes to ends the program. Returns the content of the result, for which
- * see the protocol's tools/call. */
+/* What a line that comes in while a program runs is to it. */
+enum mcp_meanwhile {
+	MCP_LATER,    /* it waits for its turn */
+	MCP_ANSWERED, /* it had its answer, and is forgotten */
+	MCP_CANCELS,  /* it ends the program */
+};
+
+/* Runs it, until it has ended; `meanwhile` sees once each line that comes in. A program that does not end when it is told to is
+ * killed after MCP_GRACE_MS. Returns the content of the result, for which see the protocol's tools/call, or NULL: it was cancelled, and nobody waits for one. */
+enum { MCP_GRACE_MS = 10000 };
 struct mcp_call {
 	struct mcp_input *in;
-	bool (*is_cancelled)(const struct mcp_call *call, const char *line);
+	enum mcp_meanwhile (*meanwhile)(const struct mcp_call *call, const struct mcp_line *line);
+	struct mcp_server *server; /* for `meanwhile` */
 	const json_t *id;
 	const char *directory; /* NULL: ours */
 	bool is_json;

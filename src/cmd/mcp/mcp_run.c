@@ -10,31 +10,48 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ANSWER_MAX_BYTES = 32 << 20, SAID_MAX_BYTES = 64 << 10 };
 
 /* ---- what comes in --------------------------------------------------------------------------- */
 
-const char *mcp_line(struct mcp_input *in)
+/* What is there becomes a line, with a 0 at its end, which is at `end`. */
+static bool take_line(struct mcp_input *in, char *begin, char *end, struct mcp_line *ret)
+{
+	size_t length = (size_t)(end - begin);
+	*end = 0;
+	*ret = (struct mcp_line){in->skips || length > MCP_LINE_MAX_BYTES ? NULL : begin, length};
+	in->skips = false;
+	return true;
+}
+
+bool mcp_next_line(struct mcp_input *in, struct mcp_line *ret)
 {
 	if (!in->bytes.buf)
-		return NULL;
+		return false;
 	char *begin = in->bytes.buf + in->begin;
 	size_t nr = in->bytes.length - in->begin;
 	char *end = memchr(begin, '\n', nr);
 	if (end) {
-		*end = 0;
 		in->begin = (size_t)(end + 1 - in->bytes.buf);
-		return begin;
+		return take_line(in, begin, end, ret);
 	}
 	/* What was taken makes room. */
 	memmove(in->bytes.buf, begin, nr);
 	in->bytes.length = nr;
 	in->bytes.buf[nr] = 0;
 	in->begin = 0;
-	in->ended |= nr > MCP_LINE_MAX_BYTES;
-	return NULL;
+	if (in->ended && (nr || in->skips)) {
+		in->bytes.length = 0;
+		return take_line(in, in->bytes.buf, in->bytes.buf + nr, ret);
+	}
+	if (nr > MCP_LINE_MAX_BYTES) {
+		in->skips = true;
+		in->bytes.length = 0;
+	}
+	return false;
 }
 
 void mcp_read(struct mcp_input *in)
@@ -146,38 +163,60 @@ static void mcp_take(struct mcp_program *p, int *fd, struct base_str *into, size
 	p->cut |= into == &p->answer && (size_t)n > room;
 }
 
-/* Is one of the lines that came in our end? Others wait for their turn. */
-static bool mcp_is_cancelled(const struct mcp_call *call)
+/* Shows the call each whole line from *looked on. Is one of them its end? */
+static bool mcp_look(const struct mcp_call *call, size_t *looked)
 {
 	struct mcp_input *in = call->in;
 	bool is = in->told_to_go;
-	for (size_t i = in->begin; i < in->bytes.length && !is;) {
-		char *line = in->bytes.buf + i, *end = memchr(line, '\n', in->bytes.length - i);
+	while (!is && *looked < in->bytes.length) {
+		char *line = in->bytes.buf + *looked,
+		     *end = memchr(line, '\n', in->bytes.length - *looked);
 		if (!end)
 			break;
 		*end = 0;
-		is = call->is_cancelled(call, line);
+		const struct mcp_line one = {line, (size_t)(end - line)};
+		const enum mcp_meanwhile what = call->meanwhile(call, &one);
 		*end = '\n';
-		i = (size_t)(end + 1 - in->bytes.buf);
+		if (what == MCP_ANSWERED)
+			memset(line, ' ', one.length); /* (a line of blanks is no message) */
+		is = what == MCP_CANCELS;
+		*looked = (size_t)(end + 1 - in->bytes.buf);
 	}
 	return is;
 }
 
-/* Until both pipes are closed. */
-static void mcp_follow(const struct mcp_call *call, struct mcp_program *p)
+static int64_t mcp_now_ms(void)
 {
-	bool told = false;
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Until both pipes are closed. True: it was cancelled. */
+static bool mcp_follow(const struct mcp_call *call, struct mcp_program *p)
+{
+	size_t looked = call->in->begin;
+	int64_t told_ms = 0;
 	while (p->out >= 0 || p->err >= 0) {
-		if (!told && mcp_is_cancelled(call)) {
-			told = true;
+		if (!told_ms && mcp_look(call, &looked)) {
+			told_ms = mcp_now_ms();
 			kill(-p->pid, SIGTERM);
 		}
+		const int64_t left_ms = told_ms + MCP_GRACE_MS - mcp_now_ms();
+		if (told_ms && left_ms <= 0)
+			kill(-p->pid, SIGKILL);
+		if (told_ms && left_ms <= -MCP_GRACE_MS)
+			break; /* (what has left the group holds the pipes) */
 		struct pollfd wait[] = {{.fd = p->out, .events = POLLIN},
 			{.fd = p->err, .events = POLLIN},
-			{.fd = call->in->ended || told ? -1 : STDIN_FILENO, .events = POLLIN},
-			{.fd = told ? -1 : call->in->signals, .events = POLLIN}};
-		if (poll(wait, BASE_COUNT(wait), -1) < 0 && errno != EINTR)
-			break;
+			{.fd = call->in->ended || told_ms ? -1 : STDIN_FILENO, .events = POLLIN},
+			{.fd = told_ms ? -1 : call->in->signals, .events = POLLIN}};
+		const int until_ms = !told_ms ? -1 : left_ms > 0 ? (int)left_ms : MCP_GRACE_MS;
+		if (poll(wait, BASE_COUNT(wait), until_ms) < 0) {
+			if (errno != EINTR)
+				break;
+			continue;
+		}
 		if (wait[0].revents)
 			mcp_take(p, &p->out, &p->answer, ANSWER_MAX_BYTES);
 		if (wait[1].revents)
@@ -185,6 +224,7 @@ static void mcp_follow(const struct mcp_call *call, struct mcp_program *p)
 		if (wait[2].revents || wait[3].revents)
 			mcp_read(call->in);
 	}
+	return told_ms != 0;
 }
 
 static int mcp_end(struct mcp_program *p)
@@ -229,16 +269,17 @@ json_t *mcp_run(const struct mcp_call *call, char *const *words)
 {
 	struct mcp_program p;
 	int status = CMD_ENVIRONMENT, e = mcp_begin(&p, words, call->directory);
+	bool cancelled = false;
 	if (e) {
 		base_str_addf(&p.said, "cannot start it%s%s: %s\n", call->directory ? " in " : "",
 			call->directory ? call->directory : "", strerror(e));
 		close(p.out);
 		close(p.err);
 	} else {
-		mcp_follow(call, &p);
+		cancelled = mcp_follow(call, &p);
 		status = mcp_end(&p);
 	}
-	json_t *j = mcp_result(call, &p, status);
+	json_t *j = cancelled ? NULL : mcp_result(call, &p, status);
 	base_str_fini(&p.answer);
 	base_str_fini(&p.said);
 	return j;

@@ -16,8 +16,8 @@ static const struct {
 	handler *emulate; /* NULL: the result is constant */
 	int64_t result;
 } table[] = {
-#define CALL(name, function) {SYS_##name, #name, deadlock_emulate_##function, 0},
-#define RESULT(name, value)  {SYS_##name, #name, NULL, value},
+#define CALL(name, function) {__NR_##name, #name, deadlock_emulate_##function, 0},
+#define RESULT(name, value)  {__NR_##name, #name, NULL, value},
 #include "deadlock/ahead/emulate.def"
 };
 

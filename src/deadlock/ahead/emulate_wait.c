@@ -171,7 +171,7 @@ int64_t deadlock_emulate_epoll(struct deadlock_copy *c, const uint64_t *arg)
 					       ? 1
 					       : -EFAULT;
 		}
-	if (c->last.number == SYS_epoll_pwait2 ? arg[3] != 0 : (int)arg[3] >= 0)
+	if (c->last.number == __NR_epoll_pwait2 ? arg[3] != 0 : (int)arg[3] >= 0)
 		return 0;
 	return deadlock_copy_block(c, NULL, "epoll_wait");
 }

@@ -90,7 +90,7 @@ static int be_born(void *argument)
 		setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) ||
 		setrlimit(RLIMIT_AS, &space) || setitimer(ITIMER_PROF, &ticks, NULL) ||
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL) ||
-		syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_CLOEXEC) ||
+		syscall(__NR_close_range, 0, ~0u, CLOSE_RANGE_CLOEXEC) ||
 		sigprocmask(SIG_SETMASK, &ghost_empty, NULL)) {
 		b->error = errno ? errno : ECHILD;
 		return 1;

@@ -42,7 +42,7 @@ static const struct {
 } begins_anew[] = {
 	{SYS_epoll_wait, 3, true},
 	{SYS_epoll_pwait, 3, true},
-	{SYS_epoll_pwait2, 3, false},
+	{__NR_epoll_pwait2, 3, false},
 	{SYS_semtimedop, 3, false},
 	{SYS_rt_sigtimedwait, 2, false},
 	{SYS_io_getevents, 4, false},

@@ -51,7 +51,7 @@ static bool fifo_is_named(pid_t pid, int directory_fd, const char *name, mode_t 
 	const int begin = open_begin(pid, directory_fd, is_absolute);
 	if (begin < 0)
 		return false;
-	const int fd = (int)syscall(SYS_openat2, begin, name, &how, sizeof how);
+	const int fd = (int)syscall(__NR_openat2, begin, name, &how, sizeof how);
 	const bool is_it = fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind;
 	if (is_it) {
 		*device = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
@@ -127,7 +127,7 @@ uint64_t deadlock_socket_limit_ns(pid_t pid, int fd, bool reads)
 	struct timeval limit = {0};
 	socklen_t bytes = sizeof limit;
 	const int process = (int)syscall(SYS_pidfd_open, pid, 0);
-	const int ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, fd, 0) : -1;
+	const int ours = process >= 0 ? (int)syscall(__NR_pidfd_getfd, process, fd, 0) : -1;
 	if (ours >= 0) {
 		(void)getsockopt(
 			ours, SOL_SOCKET, reads ? SO_RCVTIMEO : SO_SNDTIMEO, &limit, &bytes);

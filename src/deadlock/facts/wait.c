@@ -14,9 +14,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#ifndef SYS_futex_waitv
-#define SYS_futex_waitv 449
+#ifndef __NR_futex_waitv
+#define __NR_futex_waitv 449
 #endif
+enum { WAITS_FOR_PIDFD = 3 }; /* waitid()'s P_PIDFD, which glibc has from 2.36 on */
 
 enum { POLL_FILES_MAX = 1024, SELECT_FILES_MAX = 1024, SEMBUF_MAX = 64, EPOLLS_MAX = 16 };
 
@@ -367,7 +368,7 @@ static void decode_waitid(struct call *c)
 	c->wait->kind = DEADLOCK_WAIT_CHILD;
 	if (type == P_PID) {
 		add_child(c, (pid_t)id);
-	} else if (type == P_PIDFD) {
+	} else if (type == WAITS_FOR_PIDFD) {
 		struct base_str s = {0};
 		uint64_t pid = 0;
 		base_str_addf(&s, "fdinfo/%d", (int)id);
@@ -561,7 +562,7 @@ struct row {
 };
 static const struct row rows[] = {
 #define CALL(name, function, file, time, time_ms, clock)                                           \
-	{function, SYS_##name, file, time, time_ms, clock},
+	{function, __NR_##name, file, time, time_ms, clock},
 #include "deadlock/facts/waits.def"
 };
 

@@ -6,6 +6,7 @@
  * once; of others it is not known what they decided.
  */
 #include "report/predict/predictor.h"
+#include "base/names.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,7 +125,7 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 		return true;
 	}
 	if (box->from_outside) {
-		const char *name = sigabbrev_np(box->from_outside);
+		const char *name = base_signal_name(box->from_outside);
 		base_str_addf(s,
 			"the run was ended from outside (SIG%s): faster code gets further "
 			"until then and does not shorten it",

@@ -4,6 +4,7 @@
  * that ended first and badly, for which the others then waited.
  */
 #include "report/predict/predictor.h"
+#include "base/names.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -85,8 +86,8 @@ static const char *ranks_keep_end(struct base_arena *arena, struct model *m,
 	base_str_addf(&s, "rank %u of %u ", w->first_ended, w->nr_ranks);
 	if (r->aborted)
 		base_str_addf(&s, "called MPI_Abort%s%s", *where ? " at " : "", where);
-	else if (r->status >= 0 && WIFSIGNALED(status) && sigabbrev_np(WTERMSIG(status)))
-		base_str_addf(&s, "was ended by SIG%s", sigabbrev_np(WTERMSIG(status)));
+	else if (r->status >= 0 && WIFSIGNALED(status) && base_signal_name(WTERMSIG(status)))
+		base_str_addf(&s, "was ended by SIG%s", base_signal_name(WTERMSIG(status)));
 	else if (r->status >= 0 && WIFEXITED(status))
 		base_str_addf(
 			&s, "ended without MPI_Finalize, with status %d", WEXITSTATUS(status));
