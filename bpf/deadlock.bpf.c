@@ -80,9 +80,9 @@ static void fill(struct deadlock_task *out, struct task_struct___deadlock *t)
 }
 
 /*
- * A row stays where it was as long as nobody before it came or went. Who sleeps and was switched
- * out as often as at the last pass has not run since; that, and whether it is still the same
- * thread, stands in one line of its cache (pid and times run are in others). A process may get
+ * A row stays where it was as long as nobody before it came or went. A task that sleeps and was
+ * switched out as often as at the last pass has not run since; that, and whether it is still the
+ * same thread, stands in one line of its cache (pid and times run are in others). A process may get
  * another parent while it sleeps.
  */
 static void put(struct deadlock_task_list *list, struct task_struct___deadlock *t)

@@ -287,7 +287,7 @@ INTERRUPT(call_function_single, KERNEL_IN_IPI, KERNEL_IPI_call_single)
 INTERRUPT(irq_work, KERNEL_IN_IPI, KERNEL_IPI_irq_work)
 
 /*
- * Locks of the kernel's that are waited for. Who sleeps for one is woken by whoever had it, by
+ * Locks of the kernel's that are waited for. A sleeper for one is woken by its last holder, by
  * chance: without this the path would go on there. Those that are spun for are of interest to
  * --full only.
  */

@@ -68,7 +68,7 @@ ALWAYS __u64 file_of(__u64 fd)
 	return file_word(file_behind(fd), fd);
 }
 
-/* Whose address the ring has that the call which began just now is about. */
+/* The address of the ring that the call is about which began just now. */
 ALWAYS void tell_ring(__u64 fd)
 {
 	struct file *file = file_behind(fd);

@@ -3,7 +3,7 @@
  * lean.c - the program's vector registers in a superblock, written and read as a whole.
  *
  * VEX keeps them in memory, and writes what an instruction says: a scalar double's load is 16 zero
- * bytes, then the low 8. Who then reads all 16 waits until both stores have left the processor, as
+ * bytes, then the low 8. A read of all 16 then waits until both stores have left the processor, as
  * no single one has what is read (a store is forwarded to a load that it contains only). So here a
  * narrow write becomes a whole one, of what the register has then, made in registers; what is
  * known is not read again; and what is written over before anybody looks is not written.

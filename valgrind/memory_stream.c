@@ -400,7 +400,7 @@ static void close_chunk(struct thread *t)
 	m.nr_open--;
 }
 
-/* Who reads along need not wait for a thread that does not run. */
+/* The reader need not wait for a thread that does not run. */
 static void let_see(struct thread *t)
 {
 	if (!t || !t->chunk || !m.ring || !m.ring->live)

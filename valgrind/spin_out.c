@@ -77,7 +77,7 @@ static void add_code(const HChar *key, Addr pc)
 	add("}");
 }
 
-/* Who ended a wait was another thread. */
+/* Another thread ended a wait. */
 static void add_word(Addr address, UInt waiter)
 {
 	DiEpoch epoch = VG_(current_DiEpoch)();

@@ -7,7 +7,7 @@
  *     longpole_wait_empty("frames", pool, 1, 0);       it waits for a frame ...
  *     longpole_dequeue("frames", pool, 1, 0);          ... and has got it
  *     longpole_state("compress", 0);                   what it does next
- *     longpole_enqueue("packets", pool, n, 0);         n packets are there for whoever dequeues
+ *     longpole_enqueue("packets", pool, n, 0);         n packets are there to be dequeued
  *     longpole_end("encoder");
  *
  * A queue is a name and an instance (a pointer or an integer that tells queues of one name apart);
@@ -38,8 +38,8 @@
 /* What kind of queue it is. The first verb on a queue decides, so say the same in all of them; with
  * none of these the oldest unit is taken first. */
 #define LONGPOLE_LIFO 8u /* the newest unit is taken first */
-/* Interchangeable tokens: free buffers, slots, credits, locks. Who waited for one depends on who
- * gave it back; who did not wait depends on nobody. */
+/* Interchangeable tokens: free buffers, slots, credits, locks. A taker that waited for one depends
+ * on the giver; one that did not wait depends on nobody. */
 #define LONGPOLE_POOL 32u
 /* Items have keys (longpole_enqueue_item), and the smallest key is taken first: deadlines, event
  * times, priorities. Of equal keys the oldest is taken. */
@@ -116,7 +116,7 @@ static inline int longpole_hooks_reach(const struct longpole_hooks *hooks, uint6
 extern "C" {
 #endif
 /* One in each program or library: of the weak ones the linker keeps one, and hidden it stays. It
- * has a cache line of its own: every verb reads it, and would wait for whoever writes beside it. */
+ * has a cache line of its own: every verb reads it, and would wait for a writer beside it. */
 struct longpole_hooks_line {
 	const struct longpole_hooks *now;
 	char alone[64 - sizeof(void *)];
@@ -277,9 +277,9 @@ template <class T> static inline uint64_t longpole_key(T number)
 	LONGPOLE_QUEUE(WAIT_EMPTY, name, instance, n, flags)
 #define longpole_wait_full(name, instance, n, flags)                                               \
 	LONGPOLE_QUEUE(WAIT_FULL, name, instance, n, flags)
-/* The queue holds at most n units. Who puts more waits for room; how much more room would help is
- * then answered (whatif resize-queue, loops). It is about the whole run: the last call counts. An
- * older recorder does not hear it. */
+/* The queue holds at most n units. A thread that puts more waits for room; how much more room would
+ * help is then answered (whatif resize-queue, loops). It is about the whole run: the last call
+ * counts. An older recorder does not hear it. */
 #define longpole_capacity(name, instance, n)                                                       \
 	do {                                                                                       \
 		static struct longpole_place longpole_place_ = LONGPOLE_PLACE_OF(name);            \

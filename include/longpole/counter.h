@@ -16,8 +16,8 @@
  *
  * Counts belong to one thread: others' work, and time without a processor, are not in them. After
  * J. Demme and S. Sethumadhavan, "Rapid Identification of Architectural Bottlenecks via Precise
- * Event Counting" (LiMiT), ISCA 2011, on stock kernels. Who counts is chosen when a set is opened,
- * the first that works for an event, and each choice can be asked for its reasons:
+ * Event Counting" (LiMiT), ISCA 2011, on stock kernels. A source is chosen for each event when a
+ * set is opened, the first one that works, and the set can be asked for the reasons:
  *
  *     pmu        the processor's event counter, read by rdpmc through perf's mapped page
  *     sentinel   ticks of the TSC less the time without a processor. The kernel clears a mark (the
@@ -313,7 +313,7 @@ static inline int longpole_pmu_read(
  * thread had the processor without a break from that renewal on, so all that was read belongs
  * together. Interrupts are precise: what is before the check in the program is before it.
  *
- * Who reads takes the owner's word away, by plain stores, as nobody but this thread's signal
+ * A reader takes the owner's word away, by plain stores, as nobody but this thread's signal
  * handlers can come between. A handler that interrupts a read finds no owner and asks the kernel:
  * so nothing is renewed between a read's rdtsc and its check, and no later stamp is overwritten
  * by an earlier one. last_tsc is written after the check only, hence by a thread that had the

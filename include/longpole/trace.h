@@ -229,8 +229,9 @@ const char *longpole_trace_stream_name(struct longpole_trace *trace, uint32_t st
  *     if (longpole_writer_close(w, end_ns, &error))
  *             complain(error.text);
  *
- * Calls come in order of time, whoever acts; of one time, in the order in which things happened: who
- * takes a unit comes after who put it. The run begins at time 0 and ends with longpole_writer_close().
+ * Calls come in order of time, whichever actor acts; of one time, in the order in which things
+ * happened: a unit is taken after it was put. The run begins at time 0 and ends with
+ * longpole_writer_close().
  *
  * The first error is kept: from then on nothing is written, every call returns it, and
  * longpole_writer_close() says what it was. What was written before can be read.
@@ -241,7 +242,7 @@ struct longpole_writer_options { /* NULL and 0: not known */
 	size_t size;
 	const char *program;     /* what ran, in a word */
 	const char *command;     /* as it was called */
-	const char *host, *tool; /* where it ran; who writes this */
+	const char *host, *tool; /* where it ran; what writes this */
 	uint64_t origin_unix_ns; /* wall time at time 0 */
 	uint32_t nr_processors, reserved;
 };
@@ -285,9 +286,9 @@ enum longpole_queue_flag {
 	LONGPOLE_QUEUE_NEWEST = 8,   /* the newest unit is taken first */
 	LONGPOLE_QUEUE_EMPTIED = 16, /* the queue is emptied just before */
 	LONGPOLE_QUEUE_TOKENS =
-		32, /* free buffers, credits, locks: who did not wait depends on nobody */
+		32, /* free buffers, credits, locks: a taker that did not wait depends on nobody */
 	LONGPOLE_QUEUE_SMALLEST = 64,  /* the item with the smallest key is taken first */
-	LONGPOLE_QUEUE_ANONYMOUS = 128 /* units carry no connection to who takes them */
+	LONGPOLE_QUEUE_ANONYMOUS = 128 /* units carry no connection to their taker */
 };
 
 /* The actor enters a state, and is in it until it enters another one. */

@@ -197,7 +197,8 @@ FILE *base_output_stream(const char *path, enum base_output_mode mode,
 	struct base_err *err) BASE_MUST_CHECK; /* NULL: err says why */
 /* To read and append (fdopen(fd, "a")): made with mode 0600, or there and this user's. */
 int base_output_continue(const char *path, struct base_err *err) BASE_MUST_CHECK;
-/* The name behind a link that is followed, else the name: for who renames to it at the end. */
+/* The name behind a link that is followed, else the name: for callers that rename to it at the
+ * end. */
 enum base_status base_output_name(
 	const char *path, struct base_str *ret, struct base_err *err) BASE_MUST_CHECK;
 

@@ -76,8 +76,8 @@ static inline uint64_t base_keys_second(const uint64_t *heap, uint32_t nr)
 }
 
 /* ---- turns ------------------------------------------------------------------------------------
- * Keys of who takes turns, the least first. As long as each one comes back behind all others they
- * wait in a queue; who comes back earlier than the last of it waits in a heap.
+ * Keys that take turns, the least first. As long as each one comes back behind all others they wait
+ * in a queue; one that comes back earlier than the last of it waits in a heap.
  */
 
 struct base_turns {             /* zeroes but for the owner's arrays: none waits */

@@ -249,7 +249,7 @@ uint64_t cmd_now_ns(void);
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-/* The gate (damage.c). What is no trace passes it in silence: who reads that says more. */
+/* The gate (damage.c). What is no trace passes it in silence: its own reader says more. */
 void cmd_check_trace(struct cmd *c, const char *path);
 /* All that the command line names, before the command runs. */
 void cmd_check_operands(struct cmd *c);
@@ -271,7 +271,8 @@ const char *cmd_output_path(
 	struct cmd *c, const char *trace, const char *suffix, char buf[CMD_PATH_MAX]);
 /* Opens it and fills a report_run with progress. CMD_OK, or an exit status after a message. */
 int cmd_open(struct cmd *c, const char *path, struct report_run *ret);
-/* The same for who needs threads: refuses a trace of packets, and says who reads that. */
+/* The same for commands that need threads: refuses a trace of packets, and says which command reads
+ * that. */
 int cmd_open_threads(struct cmd *c, const char *path, struct report_run *ret);
 /* cmd_open_threads() of cmd_trace_path(). */
 int cmd_open_operand(struct cmd *c, struct report_run *ret);

@@ -162,7 +162,7 @@ bool cmd_is_packets(const char *path)
 {
 	struct trace_reader *reader;
 	if (trace_reader_open(path, NULL, &reader, NULL) != BASE_OK)
-		return false; /* who opens it next says why */
+		return false; /* the next opening says why */
 	bool is = noc_pdg_is_trace(trace_reader_info(reader));
 	trace_reader_close(reader);
 	return is;

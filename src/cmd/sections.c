@@ -137,7 +137,7 @@ bool cmd_sections_choose(struct cmd_sections *ret, int *argc, char **argv)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* A section's name with a trace's beside it: who means the file has to say so. */
+/* A section's name with a trace's beside it: a user who means the file has to say so. */
 static void sections_tell_files(struct cmd *c, const struct cmd_sections *s)
 {
 	for (size_t i = 0; i < s->nr; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counter.c - sets of events: who counts which, reading, saying so. */
+/* counter.c - sets of events: which source counts which, reading, saying so. */
 #include "counter/counter_priv.h"
 #include "counter/processor.h"
 

@@ -281,7 +281,7 @@ static void name_frames(struct deadlock_answer *a)
 	}
 }
 
-/* (Who has a monitor is in the VM's own structures, where its agents and jstack alone find it.) */
+/* (A monitor's owner is in the VM's own structures, where only its agents and jstack find it.) */
 static pid_t look_find_java(struct deadlock_answer *a)
 {
 	pid_t last = 0;

@@ -573,7 +573,7 @@ static void convert_event(struct machine *m, const struct event *e)
 	if (e->what == FLOW_OUT) {
 		format_machines_add(m->c->machines, e->time_ns, m->t->actor, FORMAT_MACHINE_put,
 			chrome_import_queue_of(m->c, e->name), e->key);
-		m->since_ns = e->time_ns; /* who hands over does not wait then */
+		m->since_ns = e->time_ns; /* the giver does not wait then */
 	} else if (e->what == SLICE && m->nr_open < DEPTH_MAX) {
 		m->open[m->nr_open].name = e->name;
 		m->open[m->nr_open++].end_ns = e->end_ns;

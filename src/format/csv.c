@@ -87,7 +87,7 @@ static void csv_add_path(struct csv *w, const struct format_path *p)
 	}
 }
 
-/* From who ended a wait (the last column) to who waited. */
+/* From the actor that ended a wait (the last column) to the waiter. */
 static void add_dependences(struct csv *w, const struct format_options *opts)
 {
 	const struct format_events *e = w->in->events;

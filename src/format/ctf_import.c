@@ -107,8 +107,8 @@ static uint32_t ctf_import_procname(const struct ctf_import *im, const bt_event 
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* LTTng-UST's wrapper of pthread_mutex_*: false for all other events. Whose it is, is told by the
- * contexts vtid and vpid. */
+/* LTTng-UST's wrapper of pthread_mutex_*: false for all other events. The contexts vtid and vpid
+ * tell whose it is. */
 static bool hear_mutex(
 	struct ctf_import *im, const bt_event *event, const char *name, struct format_sched_event e)
 {

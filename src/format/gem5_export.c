@@ -32,7 +32,7 @@ struct level { /* a machine on a thread's stack */
 	bool linked; /* gives control back at its end */
 };
 struct lane {                          /* a stream of the trace */
-	struct level level[STACK_MAX]; /* 0: the thread itself, or whom it acts for */
+	struct level level[STACK_MAX]; /* 0: the thread itself, or the machine that it acts for */
 	unsigned nr;                   /* 0: not seen yet */
 	bool link_next, acts;
 };
@@ -264,7 +264,7 @@ static void begin_state(struct gem5_export *ex, struct level *l, const char *nam
 	gem5_export_emit(ex, GEM5_BEGIN, l->machine, l->state, 0, flags);
 }
 
-/* Who acts in this stream; a thread that has not been seen begins to run. */
+/* The actor of this stream; a thread that has not been seen begins to run. */
 static struct level *acting(struct gem5_export *ex, uint32_t stream)
 {
 	struct lane *l = &ex->lane[stream];

@@ -183,7 +183,8 @@ static void go_close_run(struct go_import *im, struct go_routine *r, uint32_t st
 			of = stack;
 			i = format_go_outermost(im->t, stack);
 		} else if (i == UINT32_MAX && r->g == GOTRACE_MAIN && stack) {
-			of = stack; /* runtime.main, of which no stack tells, has called something else */
+			of = stack; /* runtime.main, of which no stack tells, has called something
+				       else */
 			i = format_go_outermost(im->t, stack);
 		} else if (i == UINT32_MAX) {
 			i = format_go_innermost(im->t, of);
@@ -271,7 +272,7 @@ static void go_begin_unseen(struct go_import *im, struct go_routine *r)
 	go_begin(im, r, UINT64_C(1) << GO_FOREIGN_BIT | r->g);
 }
 
-/* is_chosen: who ended it could have gone on with another goroutine as well. */
+/* is_chosen: the goroutine that ended it could have gone on with another one as well. */
 static void go_wait(struct go_import *im, struct go_routine *r, const struct format_go_wait *w,
 	uint32_t stack, bool is_chosen)
 {
@@ -551,8 +552,8 @@ static void go_convert(struct go_import *im, size_t at)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Whose last moment is the run's: the main goroutine's if it runs then, else whose that ended the
- * trace, which is one that runs. */
+/* The goroutine whose last moment is the run's: the main one if it runs then, else the one that
+ * ended the trace, which is one that runs. */
 static struct go_routine *go_end_of(struct go_import *im)
 {
 	struct go_routine *main = go_find(im, GOTRACE_MAIN), *found = NULL;

@@ -2,7 +2,7 @@
 /*
  * kernel.c - events of a kernel trace, sorted and written as records of a whole system.
  *
- * Who a thread belongs to and what it is called is often said after its first event, so a first
+ * The process and the name of a thread are often said after its first event, so a first
  * pass learns that. A thread that is born with a number that was in use, or has a new image, is a
  * new stream.
  */

@@ -43,7 +43,7 @@ struct format_sched_event {
 	uint32_t actor, actor_name; /* who was on the processor; UNKNOWN: as the switches say */
 	uint32_t tid, name, pid;    /* names: format_sched_name(), 0 unknown; pid 0 unknown */
 	uint16_t cpu, number;
-	uint8_t kind, context; /* context: enum trace_context_type of who wakes; 0: the actor */
+	uint8_t kind, context; /* context: enum trace_context_type of the waker; 0: the actor */
 	bool runnable;         /* switch: the actor did not want to leave */
 	uint32_t order;        /* filled in */
 };

@@ -290,8 +290,8 @@ struct moment {
 	struct base_map units;   /* (queue, key) -> how many are there */
 	struct base_map awaited; /* (queue, key) -> the moment's number, the last take that waits */
 	uint32_t *first, *last;  /* by machine: its verbs that wait */
-	uint32_t *ready;         /* by machine: who goes on after it */
-	uint32_t *next, *before; /* by verb: its machine's next; who waits for the same */
+	uint32_t *ready;         /* by machine: what goes on after it */
+	uint32_t *next, *before; /* by verb: its machine's next; the next waiter for the same */
 	uint32_t number, acting, now_ready;
 	uint64_t origin_ns;
 };
@@ -361,7 +361,7 @@ static bool moment_write(struct moment *w, struct output *o, struct verb *v, uin
 	return true;
 }
 
-/* Whoever can go on does, and whom that lets go on. */
+/* All that can go on do, and those that they let go on. */
 static void moment_go_on(struct moment *w, struct output *o, struct verb *v)
 {
 	while (w->now_ready && o->status == BASE_OK) {

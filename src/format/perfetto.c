@@ -252,7 +252,7 @@ static void send_path(struct perfetto *w, const struct format_path *p)
 
 /* ---- dependences and queues ------------------------------------------------------------------ */
 
-/* An arrow from who ended a wait to who waited, each named by what was handed over. */
+/* An arrow from the actor that ended a wait to the waiter, each named by what was handed over. */
 static void send_dependences(struct perfetto *w, const struct format_options *opts)
 {
 	const struct format_events *e = w->in->events;

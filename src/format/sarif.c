@@ -78,7 +78,7 @@ static void sarif_add_place(struct format_sarif *s, const struct format_sarif_pl
 	base_str_add(o, "}");
 }
 
-/* The n-th result of one fingerprint has another: who reads them takes equal ones for one. */
+/* The n-th result of one fingerprint has another: readers take equal ones for one. */
 static uint64_t sarif_fingerprint(struct format_sarif *s, uint64_t fingerprint)
 {
 	uint64_t nr = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sarif.h - SARIF 2.1.0, for code scanning and editors: a writer for whoever has found something in
- * a program (deadlocks, livelocks, misused annotations). Texts are cleaned and quoted here.
+ * sarif.h - SARIF 2.1.0, for code scanning and editors: a writer for commands that have found
+ * something in a program (deadlocks, livelocks, misused annotations). Texts are cleaned and quoted
+ * here.
  *
  *   format_sarif_begin(&out, "0.1.0", rules, nr);
  *   format_sarif_result(&out, &r);                 for each

@@ -34,7 +34,7 @@ struct format_tracepoint_event {
 };
 bool format_tracepoint_get(void *ctx, const char *name, int64_t *ret_number, const char **ret_text,
 	size_t *ret_length);
-/* Who did it, as common_flags say: an interrupt, or (none) the thread. */
+/* The actor, as common_flags say: an interrupt, or (none) the thread. */
 enum trace_context_type format_tracepoint_flags(int64_t common_flags);
 enum trace_context_type format_tracepoint_context(const struct format_tracepoint_event *e);
 

@@ -73,7 +73,7 @@ __asm__(".pushsection .rodata\n"
 	"	cmoveq %rsi, %rdx\n"
 	"	movq (%rdx), %rsi\n"
 	"	movq %rsi, 40(%rdi)\n"
-	/* Who waits at a channel leaves its lock, which is in it. */
+	/* A goroutine that waits at a channel leaves its lock, which is in it. */
 	"	movl $-1, %edx\n"
 	"	cmpl $4, %ecx\n"
 	"	jne 8f\n"
@@ -87,7 +87,7 @@ __asm__(".pushsection .rodata\n"
 	"	addq golive_code_begin+8+8*13(%rip), %rsi\n" /* channel_room */
 	"	movl (%rsi), %edx\n"
 	"8:	movl %edx, 52(%rdi)\n"
-	/* Whose stack: that of who falls asleep, else of whom it is done by. */
+	/* The stack: that of the goroutine that falls asleep, else of the one that does it. */
 	"	cmpl $4, %ecx\n"
 	"	cmoveq %rax, %r10\n"
 	"	testq %r10, %r10\n"

@@ -392,8 +392,9 @@ static int events_compare(const void *a, const void *b)
 }
 
 /*
- * Who marks for the collector, or stops the world, says meanwhile that it waits, so that its own stack may be looked at. It runs on: no wait ends
- * like that. What it did is known at the end: the older runtimes give the reason after the change.
+ * A goroutine that marks for the collector, or stops the world, says meanwhile that it waits, so
+ * that its own stack may be looked at. It runs on: no wait ends like that. What it did is known at
+ * the end: the older runtimes give the reason after the change.
  */
 static void events_drop_pretence(
 	const struct events *e, struct golive_record *r, struct golive_record *next)

@@ -79,12 +79,10 @@ struct golive_record {
 	int16_t p;     /* the thread's; -1: none */
 	uint64_t goid; /* 0: not numbered yet */
 	uint64_t by;   /* goroutine whose thread it is; 0: the scheduler's */
-	uint64_t
-		what; /* who falls asleep: the runtime's lock that it leaves then; else where it begins */
-	uint32_t tid; /* the thread */
-	uint32_t
-		room; /* who falls asleep at a channel: how many items it has room for; else UINT32_MAX */
-	uint64_t pc[GOLIVE_PCS]; /* return addresses of who sleeps, or wakes; 0 from the end on */
+	uint64_t what; /* of a sleeper: the lock that it leaves; else where it begins */
+	uint32_t tid;  /* the thread */
+	uint32_t room; /* sleeping at a channel: the items that it holds; else UINT32_MAX */
+	uint64_t pc[GOLIVE_PCS]; /* return addresses of sleeper or waker; 0 from the end on */
 };
 _Static_assert(sizeof(struct golive_record) == 256, "as the code has it");
 /* The code for a ring at that address, to lie at the beginning of a page; returns its bytes, and where it is entered. What was displaced comes
@@ -97,7 +95,8 @@ size_t golive_code(uint8_t to[GOLIVE_CODE_BYTES], const struct golive_image *im,
 struct golive_sample {
 	uint64_t time_ns;
 	uint32_t tid, nr;
-	size_t first; /* of its places: where it was, then return addresses of functions with frames */
+	size_t first; /* of its places: where it was, then return addresses of functions with
+			 frames */
 	uint64_t top; /* of its stack; 0: not known */
 };
 struct golive_samples {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * awake.c - waits with a time limit. Who waits for something, gives up at a time limit, and waits
- * for the same again until it comes, would have had it sooner had it come sooner: its sleeps held
- * nobody up. So beside such an actor's path goes another one, without the sleeps of the row (what
- * it did between them is in it); when the row ends with what was waited for, that one is the
- * actor's own path in the edited lanes. In the run itself what came last is the path in any case.
- * (replay_poll.c does the same for replay.)
+ * awake.c - waits with a time limit. An actor that waits for something, gives up at a time limit,
+ * and waits for the same again until it comes, would have had it sooner had it come sooner: its
+ * sleeps held nobody up. So beside such an actor's path goes another one, without the sleeps of the
+ * row (what it did between them is in it); when the row ends with what was waited for, that one is
+ * the actor's own path in the edited lanes. In the run itself what came last is the path in any
+ * case. (replay_poll.c does the same for replay.)
  */
 #include "graph/priv.h"
 

@@ -36,12 +36,12 @@ enum { GRAPH_LANES_MAX = 32, GRAPH_ALL = -1 };
 enum graph_edit_kind {
 	GRAPH_EDIT_SCALE_STATE, /* id = state: its edges' weight (execution and unexplained time, or
 				   latency for latency states) */
-	GRAPH_EDIT_IGNORE_QUEUE,  /* id = queue: its dependences are dropped; who waited on it did
-				     not wait */
+	GRAPH_EDIT_IGNORE_QUEUE,  /* id = queue: its dependences are dropped; its waiters did not
+				     wait */
 	GRAPH_EDIT_UNBOUND_QUEUE, /* id = queue: only its space dependences are dropped */
 	GRAPH_EDIT_RESIZE_QUEUE,  /* id = queue: `units` more of its capacity; more units from the
 				     start on in a queue without capacity, and in a GRAPH_POOL */
-	/* id = state: takes no time, and who waits in it does not wait: what ended its waits does
+	/* id = state: takes no time, and nothing waits in it: what ended its waits does
 	 * not hold it up, now or when it takes what it had waited for, and it keeps its processor
 	 */
 	GRAPH_EDIT_ELIDE_STATE,
@@ -122,14 +122,15 @@ struct graph_queue_options {
 	/* Units; 0: none known. What it can hold, where `capacity` is 0 since the run's waits for
 	 * space say more: replay keeps to it where there were none. */
 	uint64_t limit;
-	/* Who puts is taken to sleep soon, so that whom it wakes is to have its processor, unless
-	 * there is an idle one (Linux: pipes and sockets, WF_SYNC). Only for replay. */
+	/* An actor that puts is taken to sleep soon, so that the one it wakes is to have its
+	 * processor, unless there is an idle one (Linux: pipes and sockets, WF_SYNC). Only for
+	 * replay. */
 	bool hands_over;
-	/* Given back, it is whose turn it is: who comes before that one is awake waits, too
-	 * (glibc's rwlocks). Only for replay. */
+	/* Given back, it belongs to the next in turn: actors that come before that one is awake
+	 * wait, too (glibc's rwlocks). Only for replay. */
 	bool handed;
-	/* Who finds it empty, or full, gives up the locks that it holds: they are the queue's own.
-	 * Only for replay. */
+	/* An actor that finds it empty, or full, gives up the locks that it holds: they are the
+	 * queue's own. Only for replay. */
 	bool frees_locks;
 	/* A condition variable's. Its units are its signals, which only sinks hear of (`counts`).
 	 */
@@ -152,7 +153,7 @@ struct graph_verb {
 	uint32_t state; /* from now */
 	uint32_t queue; /* where one is needed */
 	uint32_t flags; /* GRAPH_* below */
-	uint32_t tag;   /* enqueue: what the units carry for whoever asks (graph_queue_tag) */
+	uint32_t tag;   /* enqueue: what the units carry, told by graph_queue_tag() */
 	int64_t n;
 	uint64_t key; /* enqueue: the units' key; dequeue, peek with GRAPH_KEYED: which ones */
 	/* What ends a wait: since when the actor has had a processor again (0: not known). If it
@@ -303,7 +304,7 @@ struct graph_sink {
 /*
  * A moment is what the sink's verbs come to: one edge of one actor that closes, with the
  * dependences that counted. A listener may mark it; the mark stays with what the actor puts from
- * then on, and comes back with the dependences of whoever takes it.
+ * then on, and comes back with the taker's dependences.
  */
 struct graph_dependence {
 	uint64_t available_ns;
@@ -334,7 +335,7 @@ struct graph_listener {
  * first verb after to: totals and statistics end; verbs go on to be told, up to the run's end,
  * because only they say what the end depended on of all that was under way at `to`: the path up to
  * there is what an end after it becomes. So the window's path is the part of the whole run's path
- * that lies in it (with one start); but a hand-off under way at `to` is charged to who hands over.
+ * that lies in it (with one start); but a hand-off under way at `to` is charged to the giver.
  * The time is not below the last verb's. At most one of each, in this order.
  */
 enum base_status graph_restart(

@@ -49,8 +49,8 @@ static inline uint32_t dropped(const struct graph *g, uint32_t queue, bool space
 }
 
 /*
- * Lanes without the actor's present wait. Who never slept needed no other processor after it. (An
- * actor without a path does not wait: it has nothing to do.)
+ * Lanes without the actor's present wait. An actor that never slept needed no other processor after
+ * it. (An actor without a path does not wait: it has nothing to do.)
  */
 static uint32_t elided(struct graph *g, const struct actor *a)
 {

@@ -46,7 +46,7 @@ struct node {
 	uint32_t zero;           /* lanes in which w counts as 0: the wait was on a queue that
 				  * the lane drops
 				  */
-	uint32_t slot, dep_slot; /* whom the edges are charged to; NONE: nobody */
+	uint32_t slot, dep_slot; /* the actor that the edges are charged to; NONE: nobody */
 	uint64_t weight;
 };
 

@@ -4,7 +4,7 @@
  *
  * The path method (graph.h) keeps the recorded order of service and only changes weights. Replay
  * keeps what each actor did, and how long it took when nothing held it up, and finds out anew who
- * waits for whom: units and space are given to whoever asks first in simulated time, and actors
+ * waits for whom: units and space are given to the first to ask in simulated time, and actors
  * that execute share a finite number of processors where the trace shows the kernel's switches. So
  * it sees what the path cannot: contention that a change makes or ends, larger queues, more
  * processors, a deadlock that a change brings.
@@ -46,7 +46,8 @@ struct graph_replay *graph_replay_free(struct graph_replay *r); /* NULL-safe */
 /* What fills the log: give it to model_options.sink, or call it. Borrowed; lives as long as r. */
 const struct graph_sink *graph_replay_sink(struct graph_replay *r);
 
-/* Whose last verb is the end (model_end_actor()); GRAPH_ANY_ACTOR (default): the latest of all. */
+/* The actor whose last verb is the end (model_end_actor()); GRAPH_ANY_ACTOR (default): the latest
+ * of all. */
 void graph_replay_set_end(struct graph_replay *r, uint32_t end_actor);
 
 /* The actor of that number in what graph_replay_run() tells its sink: an actor that was forgotten
@@ -144,13 +145,13 @@ struct graph_replay_assumed {
 	double wake_more;   /* what waking costs, times 1 + that; -1: nothing */
 	double late_more;   /* how late sleepers come, times 1 + that */
 	bool as_recorded;   /* latencies do not depend on the length of the wait */
-	bool preempts;      /* whom somebody wakes takes the processor of who has run longest, when
-			       all are taken; false: it waits for one */
+	bool preempts;      /* a woken actor takes the processor of the one that has run longest,
+			       when all are taken; false: it waits for one */
 	bool others_stay;   /* other programs keep a processor as long as in the run, although the
 			       state that they interrupted is shorter */
 	bool any_processor; /* whoever waits for a processor gets the next one that is free: what
 			       was learned of placement and preemption is not used */
-	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns, whatever is
+	bool unrecorded;    /* nobody records: a woken actor comes earlier by record_ns, what is
 			       done takes less by what the sink was told of as recording */
 	double recording_more; /* ... which is that times 1 + this */
 	bool ticks_otherwise;  /* whose waits with a time limit are about as long as what it does in
@@ -158,7 +159,7 @@ struct graph_replay_assumed {
 	bool late_scales;      /* an edit of a sleep's state scales how late it ended, too */
 	bool given_at_once;    /* waits that graph_replay_mend() mended take no time */
 	uint64_t jitter; /* other than 0: executing takes up to JITTER more or less, at random, and
-			    who preempts as often as in the run does so at random, not by turns */
+			    an actor that preempts as often as in the run does so at random, not by turns */
 };
 #define GRAPH_REPLAY_JITTER 0.1
 

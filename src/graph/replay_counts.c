@@ -2,15 +2,16 @@
 /*
  * replay_counts.c - what condition variables count. A consumer that finds its ring filled does not
  * wait, and nothing in the log says that it needs what the producer put there before: data in plain
- * memory. But mostly a signal says that there is one more of something, and who took the lock at a
- * place where somebody waited for that takes one. Such a number is followed through the log: from
- * the first wait on, when there was none. Where it explains the run (it was never above 0 when a
- * wait began, and there always was one to take), each of these sections takes a unit in the
+ * memory. But mostly a signal says that there is one more of something, and an actor that took the
+ * lock at a place where somebody waited for that takes one. Such a number is followed through the
+ * log: from the first wait on, when there was none. Where it explains the run (it was never above 0
+ * when a wait began, and there always was one to take), each of these sections takes a unit in the
  * simulation, with the lock and whether it waited or not, and no signal is anybody's in particular.
  * Where it does not (a state, a barrier, a drained list), waits need the very signals of the run.
  *
- * Who takes such a unit and signals, each time, a condition variable that nobody waited for, tells
- * of room in what was never full. How much it holds nobody knows: at least what it held in the run.
+ * An actor that takes such a unit and signals, each time, a condition variable that nobody waited
+ * for, tells of room in what was never full. How much it holds nobody knows: at least what it held
+ * in the run.
  */
 #include "graph/replay_priv.h"
 
@@ -277,7 +278,7 @@ static bool is_signal(const struct counts *c, uint32_t i)
 	       c->r->queue[step->queue].o.counts;
 }
 
-/* Who signals it has just taken a unit of what another one counts. */
+/* Its signaller has just taken a unit of what another one counts. */
 static void note_room(struct counts *c, uint32_t i)
 {
 	uint32_t section = c->found[i], variable = replay_step(c->r, i)->queue;

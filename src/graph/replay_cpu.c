@@ -2,9 +2,9 @@
 /*
  * replay_cpu.c - simulated processors: first come, first served, with a time slice.
  *
- * What was learned of a recording of threads makes them a kernel's: who is woken comes to the
+ * What was learned of a recording of threads makes them a kernel's: a woken actor comes to the
  * processor that it had last, or to an idle one; when there is none it waits for its own, or takes
- * it from whoever runs there, as often as it did in the run. Who waits for a processor and ran a
+ * it from the actor there, as often as it did in the run. One that waits for a processor and ran a
  * moment ago is not moved to another, even when that one is idle.
  */
 #include "graph/replay_sim.h"
@@ -321,8 +321,8 @@ void graph_sim_release_processor(struct sim *s, uint32_t actor)
 		s->idle[s->nr_idle++] = processor;
 }
 
-/* Who has waited beside an idle processor long enough comes to it with the next tick (Linux: the
- * balancing that busy processors start for idle ones). */
+/* An actor that has waited beside an idle processor long enough comes to it with the next tick
+ * (Linux: the balancing that busy processors start for idle ones). */
 static void balance(struct sim *s)
 {
 	for (uint32_t i = s->places ? s->nr_idle : 0; i-- > 0;) {
@@ -404,7 +404,8 @@ bool graph_sim_is_held_up(const struct sim *s)
 
 /* ---- preemption ------------------------------------------------------------------------------ */
 
-/* On its own processor; when nothing was learned, who has run longest at a stretch anywhere. */
+/* On its own processor; when nothing was learned, the actor that has run longest at a stretch
+ * anywhere. */
 static uint32_t whom_to_preempt(const struct sim *s, uint32_t actor)
 {
 	const struct sim_actor *a = &s->actor[actor];

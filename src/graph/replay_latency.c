@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay_latency.c - how long it takes from "it is there" to "it is used", by the length of the
- * wait before: who slept for long sleeps deeply (its processor is in a deep idle state, its caches
- * are cold). Kept per latency state (one a class of queues), learned from this recording alone.
+ * wait before: an actor that slept for long sleeps deeply (its processor is in a deep idle state,
+ * its caches are cold). Kept per latency state (one a class of queues), learned from this recording
+ * alone.
  */
 #include "graph/replay_priv.h"
 
@@ -139,7 +140,7 @@ struct run_of { /* buckets whose medians are one: lengths of wait from..to, in c
 };
 
 /*
- * Who slept longer does not come sooner: the medians, made not decreasing (pool adjacent
+ * After a longer sleep nobody comes sooner: the medians, made not decreasing (pool adjacent
  * violators). Of the buckets that are credible; returns how many runs they make.
  */
 static unsigned not_decreasing(const struct replay_latency *l, struct run_of *run)

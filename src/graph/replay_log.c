@@ -229,8 +229,8 @@ static enum base_status free_space(
 		err);
 }
 
-/* How often, since then, somebody else took; how soon one who had not waited; and who woke the
- * sleeper: the first who put something, though others took it (REPLAY_NONE: none of these). */
+/* How often, since then, somebody else took; how soon one that had not waited; and what woke the
+ * sleeper: the first to put something, though others took it (REPLAY_NONE: none of these). */
 static uint64_t overtakings(const struct replay_log_queue *q, const struct replay_log_actor *a,
 	uint64_t since, uint64_t *slow_ns, uint32_t *waker)
 {
@@ -384,7 +384,7 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	return set_ordinal(r, i, q->nr_takes, err);
 }
 
-/* Whose tokens come back from their takers can be lent: a processor's, a bus's; not a window's
+/* Tokens that come back from their takers can be lent: a processor's, a bus's; not a window's
  * credits. */
 static void replay_log_follow_pool(struct graph_replay *r, const struct graph_verb *v, bool take)
 {

@@ -35,7 +35,7 @@ static bool find_unended(struct sim *s)
 	return true;
 }
 
-/* Who waits for units or space, and comes first in the log; REPLAY_NONE: nobody. */
+/* The first in the log to wait for units or space; REPLAY_NONE: nobody. */
 static uint32_t replay_mend_first_waiting(struct sim *s)
 {
 	uint32_t best = REPLAY_NONE;

@@ -60,7 +60,7 @@ static bool came_after(const struct replay_moment *m, const struct replay_log_ac
 	return m->order > a->order_last;
 }
 
-/* How long it slept, and who woke it: nobody wakes who spins. */
+/* How long it slept, and what woke it: a spinner is not woken. */
 static void note_sleep(struct graph_replay *r, const struct replay_log_actor *a,
 	const struct replay_moment *m, uint64_t wait_ns)
 {
@@ -143,7 +143,8 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 	step->late_ns = others_had_it(m, m->t - *own);
 	if (a->started)
 		note_sleep(r, a, m, m->available_ns - since);
-	/* A meeting of threads is no sleeper; who had to queue did not come as soon as it could. */
+	/* A meeting of threads is no sleeper; an actor that had to queue did not come as soon as it
+	 * could. */
 	if (a->started && step->state == a->state)
 		return BASE_OK;
 	if (queued) {

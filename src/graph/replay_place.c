@@ -4,9 +4,9 @@
  * where.
  *
  * Where the recording says what actors may use, the processors are those that any of them may:
- * first those that were seen, in the order in which the log numbers them, then the others. Who may
- * run on all of them may run on those that an edit adds, too: whoever gives the program more gives
- * them to such threads. Who was tied to some of them stays there.
+ * first those that were seen, in the order in which the log numbers them, then the others. An actor
+ * that may run on all of them may run on those that an edit adds, too: a user who gives the program
+ * more gives them to such threads. One that was tied to some of them stays there.
  */
 #include "graph/replay_sim.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_poll.c - waits with a time limit. Who waited for something, gave up at a time limit, and
- * waited for the same again until it came, would have had it at once if it had come earlier: so a
- * wait that its limit ended lasts at most until what the last one of the row took is there. Who in
- * the row sleeps more than it works merely ticks: ticks that do not happen take no time. (Where
- * neither is far longer, either may be; assumed.ticks_otherwise is the other reading.)
+ * replay_poll.c - waits with a time limit. An actor that waited for something, gave up at a time
+ * limit, and waited for the same again until it came, would have had it at once if it had come
+ * earlier: so a wait that its limit ended lasts at most until what the last one of the row took is
+ * there. One that sleeps more in the row than it works merely ticks: ticks that do not happen take
+ * no time. (Where neither is far longer, either may be; assumed.ticks_otherwise is the other
+ * reading.)
  */
 #include "graph/replay_sim.h"
 
@@ -127,7 +128,8 @@ void graph_sim_end_poll(struct sim *s, uint32_t actor)
 	a->polls = REPLAY_NONE;
 }
 
-/* Something was put: who polls for it and can take it does not sleep to its time limit. */
+/* Something was put: an actor that polls for it and can take it does not sleep to its time
+ * limit. */
 void graph_sim_call_pollers(struct sim *s, uint32_t queue)
 {
 	uint32_t i = s->queue[queue].pollers, next;

@@ -238,7 +238,7 @@ struct replay_log_actor {
 	uint32_t hole_state; /* what the hole was found to be; REPLAY_NONE: not told */
 	bool started, waits, waits_space, in_hole;
 	bool slept;  /* left its processor in a state that does not say so (a call) */
-	bool asleep; /* ... in the wait that it is in: who ends it must wake it */
+	bool asleep; /* ... in the wait that it is in: what ends it must wake it */
 	uint64_t slept_ns;
 	/* Waits for the same that time limits ended: what it does after each, and in how many it
 	 * gave what somebody waited for. */
@@ -542,7 +542,7 @@ enum base_status graph_replay_learn_counts(
 	struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
 
 /* replay_items.c */
-struct replay_memory { /* whom the bytes count for */
+struct replay_memory { /* the graph that the bytes count for */
 	size_t *used_bytes, max_bytes;
 };
 enum base_status graph_replay_ring_push(struct replay_memory m, struct replay_ring *ring,

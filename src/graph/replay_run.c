@@ -252,8 +252,8 @@ static double replay_run_jitter(const struct sim *s, const struct sim_actor *a)
 }
 
 /*
- * Waking takes the waker's time, which no edit of its state changes: who wakes more sleepers than
- * in the run takes longer, who wakes fewer takes less.
+ * Waking takes the waker's time, which no edit of its state changes: an actor that wakes more
+ * sleepers than in the run takes longer, one that wakes fewer takes less.
  */
 static uint64_t own_time(const struct sim *s, const struct sim_actor *a,
 	const struct replay_step *step, uint64_t own)
@@ -378,8 +378,7 @@ static void replay_run_advance(struct sim *s, uint32_t actor)
 		if (own && step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
 			own = 0;
 		if (!asks_at_its_end(step) &&
-			!graph_sim_promise(
-				s, actor)) /* not there yet: who waits for it gets in line */
+			!graph_sim_promise(s, actor)) /* not there yet: its waiters get in line */
 			own = 0;
 		if (own)
 			graph_sim_release_processor(s, actor);
@@ -404,7 +403,8 @@ static void note_wait(struct sim_actor *a, const struct replay_step *step)
 	a->state = step->state;
 }
 
-/* Does the wait that begins here happen? Who never slept needs no other processor, either. */
+/* Does the wait that begins here happen? An actor that never slept needs no other processor,
+ * either. */
 static void replay_run_end_elision(
 	struct sim *s, struct sim_actor *a, const struct replay_step *last)
 {
@@ -443,7 +443,7 @@ static uint64_t wakes_cost(const struct sim *s, struct sim_woken woken)
 	       nr_busy * replay_run_wake_cost(s, !s->assumed.preempts);
 }
 
-/* Who waits for what the step put, or for the room that it made. */
+/* The waiters for what the step put, or for the room that it made. */
 static inline void call_after(
 	struct sim *s, const struct replay_step *step, struct sim_woken *woken)
 {
@@ -520,7 +520,7 @@ static void try_moment(struct sim *s, uint32_t actor)
 	replay_run_commit(s, actor);
 }
 
-/* Who takes and then executes needs a processor to take at all. */
+/* An actor that takes and then executes needs a processor to take at all. */
 static bool takes_on_processor(const struct sim *s, const struct sim_actor *a)
 {
 	return s->nr_processors && sim_executes(s, replay_step(s->r, a->cursor)->state);
@@ -604,7 +604,7 @@ static uint32_t recorded_processors(const struct graph_replay *r)
 	return k > nr + 1 ? (uint32_t)k - 1 : nr;
 }
 
-/* Its size is known, or shown by who waited for room: N more is room. Else it is N units. */
+/* Its size is known, or shown by waits for room: N more is room. Else it is N units. */
 static bool is_bounded(const struct replay_log_queue *q)
 {
 	return q->o.capacity || (q->waits_space && q->max_units) ||
@@ -743,7 +743,7 @@ static bool has_elisions(const struct graph_scenario *edits)
 	return false;
 }
 
-/* Who ever waits for something in a state that is elided never waits for it. */
+/* An actor that ever waits for something in a state that is elided never waits for it. */
 static void find_needless(struct sim *s, uint32_t actor)
 {
 	for (uint32_t i = s->r->actor[actor].head; i != REPLAY_NONE && !s->status;) {

@@ -139,7 +139,7 @@ struct sim {
 	uint32_t *coming;      /* [processor]: called, and not on it yet */
 	bool *left;            /* [processor]: somebody left it before */
 	uint32_t *user;        /* [processor]: actor; REPLAY_NONE */
-	struct sim_list *run; /* [processor]: who waits for it; all of them in the first one's, when
+	struct sim_list *run;  /* [processor]: its waiters; all of them in the first one's, when
 				 nothing was learned */
 	uint32_t runnable_state;
 	struct sim_quota {        /* replay_quota.c */
@@ -214,7 +214,7 @@ bool graph_sim_promise(struct sim *s, uint32_t actor);
 bool graph_sim_end_promise(struct sim *s, uint32_t actor);
 void graph_sim_call_others(struct sim *s, uint32_t actor);
 bool graph_sim_is_early(struct sim *s, uint32_t actor, uint64_t *ret_ns);
-struct sim_woken { /* sleepers: for whom a processor was idle, and the others */
+struct sim_woken { /* sleepers: those with an idle processor, and the others */
 	unsigned nr_idle, nr_busy;
 };
 void graph_sim_call(struct sim *s, uint32_t queue, bool space, struct sim_woken *woken);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_ticks.c - who looks after something every so often, and whom others then meet by chance.
- * (awake.c does the same for the path.)
+ * replay_ticks.c - actors that look after something every so often, and that others then meet by
+ * chance. (awake.c does the same for the path.)
  */
 #include "graph/replay_priv.h"
 
@@ -25,9 +25,9 @@ void graph_replay_end_ticks(struct replay_log_actor *a)
 }
 
 /*
- * The wait began when who ended it was awake already, in a tick as most of which nobody waits for:
- * so it did not wait for that one's sleep, but met it by chance, as at a lock. (A pool's tokens
- * meet in the simulation, too.)
+ * The wait began when the actor that ended it was awake already, in a tick, and nobody waits for
+ * most of its ticks: so it did not wait for that one's sleep, but met it by chance, as at a lock.
+ * (A pool's tokens meet in the simulation, too.)
  */
 static bool met_tick(
 	struct graph_replay *r, const struct replay_log_actor *a, const struct replay_moment *m)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay_wait.c - simulated queues: what a moment needs, who waits for it, who is called when it
- * comes. A token is promised to the first in line, who comes for it after its latency; whoever asks
- * in between without waiting gets it all the same, as with real locks.
+ * comes. A token is promised to the first in line, which comes for it after its latency; an actor
+ * that asks in between without waiting gets it all the same, as with real locks.
  */
 #include "graph/replay_sim.h"
 
@@ -33,8 +33,8 @@ static uint64_t promised_key(const struct sim *s, const struct replay_step *step
 
 /*
  * What is promised to somebody who is on the way: a lock can be snatched all the same, and so can
- * other units by whoever took them without a wait in the run, too. A barrier's token never, nor an
- * rwlock.
+ * other units, by actors that took them without a wait in the run, too. A barrier's token never,
+ * nor an rwlock.
  */
 static uint64_t reserved(const struct sim *s, const struct replay_step *step, uint32_t actor)
 {
@@ -342,7 +342,7 @@ static bool beside_idle(const struct sim *s, const struct sim_actor *a)
 
 /*
  * Does it come as soon as it has a processor, since none is idle? As in the run where nothing was
- * seen of the kind, and who is not woken; else the simulation decides.
+ * seen of the kind, and where nothing woke it; else the simulation decides.
  */
 static bool comes_by_switch(const struct sim *s, const struct sim_actor *a)
 {

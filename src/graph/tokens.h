@@ -8,7 +8,7 @@
  * optimum cycle ratio and mean algorithms", ACM TODAES 9(4), 2004).
  *
  * A sink of the graph's verbs, O(actors + pools * states). A pool counts when its tokens are put
- * back by who took them, so not one of buffers that others free.
+ * back by their takers, so not one of buffers that others free.
  */
 #ifndef LONGPOLE_GRAPH_TOKENS_H
 #define LONGPOLE_GRAPH_TOKENS_H

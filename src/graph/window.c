@@ -9,11 +9,11 @@
  * same length, so which way is the longest does not change: the window's path is the whole run's,
  * clipped.
  *
- * graph_cut() at `to`: what the run's end will have depended on, nobody knows yet. So the path up
+ * graph_cut() at `to`: it is not known yet what the run's end will have depended on. So the path up
  * to here of each actor, and over each unit in a queue, is kept as an anchor, and the run goes on
  * with a restart whose first nodes carry the anchor's number instead of a time. At the end the path
- * leads back to one of them, and that anchor is the end of the window's path. Who will take a unit
- * that is under way, is not known either: its hand-off so far is charged to who put it.
+ * leads back to one of them, and that anchor is the end of the window's path. The taker of a unit
+ * that is under way is not known either: its hand-off so far is charged to its producer.
  */
 #include "graph/part.h"
 #include "graph/priv.h"
@@ -263,7 +263,7 @@ static enum base_status need_anchors(struct graph *g, size_t nr, struct base_err
 	return s;
 }
 
-/* The hand-off of a unit up to now, as if who made it took it. */
+/* The hand-off of a unit up to now, as if its producer took it. */
 static enum base_status anchor_item(
 	struct graph *g, uint32_t queue, bool space, struct item *it, struct base_err *err)
 {

@@ -24,7 +24,7 @@ static enum live_table defs_table_of(const char *unit)
 	return LIVE_TABLE_none;
 }
 
-/* Whose number a definition's first field is. */
+/* What a definition's first field numbers. */
 static enum live_table own_table(unsigned kind)
 {
 	static const uint8_t table[] = {

@@ -4,8 +4,8 @@
  *
  * A generation is a model with its definitions. When it has seen too much that is gone, a next one
  * begins beside it, at the end of a window; for one window both are fed, so that the new one learns
- * who holds what and waits for whom; then it answers, and the old one stays only until its last
- * window has had its hindsight.
+ * which thread holds what and which waits for which; then it answers, and the old one stays only
+ * until its last window has had its hindsight.
  */
 #include "live/private.h"
 
@@ -256,7 +256,7 @@ static void note_memory(struct live *l)
 		l->health.memory_peak_bytes = sum;
 }
 
-/* Who a fresh model will have to end its paths at. */
+/* The process at which a fresh model will have to end its paths. */
 static void note_root(struct live *l)
 {
 	const struct trace_defs *d = l->now.names;

@@ -62,7 +62,7 @@ struct merge_result {
 };
 
 struct merge_options {
-	const char *tool; /* who writes: for the header */
+	const char *tool; /* the writer: for the header */
 	bool one_job;     /* inputs of several MPI jobs are a mistake: ERR_USAGE */
 	/* May be NULL. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);

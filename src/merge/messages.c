@@ -6,9 +6,9 @@
  * A message was sent before it was received. Which send a receive belongs to is not asked: of all
  * that one rank sends another in a communicator the n-th was begun before the n-th receiving was
  * complete, in whatever order tags and wildcards match them (flow.c). A collective operation counts
- * as messages where its semantics leave no choice: who leaves MPI_Barrier has heard of all; data from
- * a root, or for one, was sent. Of operations of all ranks with each other those with rank 0 are
- * taken: they say enough of the clocks.
+ * as messages where its semantics leave no choice: a rank that leaves MPI_Barrier has heard of all;
+ * data from a root, or for one, was sent. Of operations of all ranks with each other those with
+ * rank 0 are taken: they say enough of the clocks.
  *
  * The records are read twice. The first time counts: where more was received than was sent, a send
  * was not recorded, and the n-th is another one; such a way is not used.

@@ -171,7 +171,7 @@ static enum base_status read_queue_all(struct merge *m, merge_time_fn *time)
 	return BASE_OK;
 }
 
-/* Whose record was given last has another one, or is through. */
+/* The trace whose record was given last has another one, or is through. */
 static enum base_status read_queue_next(struct merge *m, merge_time_fn *time)
 {
 	if (!m->nr_queued)

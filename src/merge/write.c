@@ -268,7 +268,8 @@ static void write_count_losses(struct output *o)
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-/* Whose end the path leads to: the first recording's program, as its process row has it. */
+/* The process whose end the path leads to: the first recording's program, as its process row has
+ * it. */
 static const char *root_command(const struct merge_input *in)
 {
 	const char *command = in->info->command ? in->info->command : "";

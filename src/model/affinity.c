@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * affinity.c - which processors threads may run on: as records say, else as whoever made the
- * thread. The graph does not care; a sink that simulates processors does.
+ * affinity.c - which processors threads may run on: as records say, else as the thread's maker. The
+ * graph does not care; a sink that simulates processors does.
  */
 #include "model/model_private.h"
 

@@ -7,9 +7,9 @@
  * what they took counts as taken in the moment in which the announced wait ends, and nobody is
  * waited for by that.
  *
- * Announced while a lock is held it is a wait only when something is recorded in it: who really
- * waits gives the lock up. Without that replay would let it wait with the lock that others need to
- * end the wait.
+ * Announced while a lock is held it is a wait only when something is recorded in it: a thread that
+ * really waits gives the lock up. Without that replay would let it wait with the lock that others
+ * need to end the wait.
  */
 #include "model/model_private.h"
 

@@ -9,7 +9,8 @@
 
 enum {
 	BOX_TIMERS = 64,          /* of one run: more are not followed */
-	ENDS_WITHIN_NS = 1000000, /* whom the signal ends has its last record that long before */
+	ENDS_WITHIN_NS = 1000000, /* a thread that the signal ends has its last record that long
+				     before */
 };
 
 static struct box_timer *box_timer_of(struct model *m, uint32_t process, uint64_t timer)

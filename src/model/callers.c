@@ -73,7 +73,7 @@ static void add_call(struct base_str *s, const char *before, const char *functio
 }
 
 /* "libz, called from deflate() < compress_thread()": by the library's own function that has a name,
- * if one has, and by who called that. */
+ * if one has, and by its caller. */
 static const char *inside_text(struct model *m, uint32_t module, const char *near, const char *far)
 {
 	struct base_str s = {0};

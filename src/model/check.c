@@ -27,7 +27,7 @@ static void check_no_memory(struct model *m, enum base_status s)
 		m->status = base_fail(m->err, s, "out of memory for checks of annotations");
 }
 
-/* What is known of who acts; NULL: no memory. */
+/* What is known of the actor; NULL: no memory. */
 static struct noting *noting_of(struct model *m, uint32_t actor)
 {
 	if (actor >= m->annotated.nr_notings) {

@@ -5,9 +5,10 @@
  * To the graph, an actor that serves several connections is several actors: (actor, connection).
  * Only one of them acts at a time; the others are parked in "serving other connections". Identity
  * flows with the units of a queue (their tag) and with links; a pool's tokens and an anonymous
- * queue's units carry none, and units of nobody leave the taker with whom it served. So no path
- * passes through work that was done for another connection, and the time that a shared actor let a
- * connection wait is that connection's: from available to taken, on the queue's latency.
+ * queue's units carry none, and units of nobody leave the taker with the connection that it served.
+ * So no path passes through work that was done for another connection, and the time that a shared
+ * actor let a connection wait is that connection's: from available to taken, on the queue's
+ * latency.
  */
 #include "model/model_private.h"
 

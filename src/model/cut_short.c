@@ -111,9 +111,9 @@ static bool cut_is_wish(int64_t status)
 }
 
 /*
- * Whoever recorded sent a signal into the wait ended it. If nobody did (Ctrl-C, timeout), the wait
- * would have lasted on, for whom was not said: it is told as one for whoever was at work. So also
- * where a handler tidied up and had its signal sent again.
+ * A recorded thread that sent a signal into the wait ended it. If none did (Ctrl-C, timeout), the
+ * wait would have lasted on, and nothing says for what: it is told as one for the thread that was
+ * at work. So also where a handler tidied up and had its signal sent again.
  */
 void model_cut_short(struct model *m, struct thread *t, const struct trace_record *r)
 {

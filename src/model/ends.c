@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ends.c - what the end of a process does something to: pipes that it has written to or has from
- * who closed them, files that it has locked. Found from the process, not among all objects: a
- * recording of many short processes has as many pipes.
+ * ends.c - what the end of a process does something to: pipes that it has written to or inherited
+ * from a thread that closed them, files that it has locked. Found from the process, not among all
+ * objects: a recording of many short processes has as many pipes.
  */
 #include "model/model_private.h"
 

@@ -62,7 +62,7 @@ static bool runs_command(const char *line, const char *command)
 	return (tail[-1] == ' ' || tail[-1] == '/') && !strcmp(tail, command);
 }
 
-/* Whose command line has the program's, too. */
+/* The process whose command line has the program's, too. */
 static bool is_the_recorder(const struct model *m, uint32_t process)
 {
 	for (uint32_t i = 1; i < m->defs->nr_contexts; i++)

@@ -135,7 +135,7 @@ static int lines_compare_name(const void *name, const void *line)
 	return strcmp(name, ((const struct model_line *)line)->function);
 }
 
-static const struct model_line *lines_of(const struct model_sampled *s, const char *function)
+static const struct model_line *lines_find(const struct model_sampled *s, const char *function)
 {
 	return s->nr_lines ? bsearch(function, s->line, s->nr_lines, sizeof *s->line,
 				     lines_compare_name)
@@ -144,12 +144,12 @@ static const struct model_line *lines_of(const struct model_sampled *s, const ch
 
 const char *model_function_line(struct model *m, const char *function)
 {
-	const struct model_line *l = lines_of(&m->sampled, function);
+	const struct model_line *l = lines_find(&m->sampled, function);
 	return l ? model_place_text(m, l->file, l->line) : "";
 }
 
 const char *model_function_caller(const struct model *m, const char *function)
 {
-	const struct model_line *l = lines_of(&m->sampled, function);
+	const struct model_line *l = lines_find(&m->sampled, function);
 	return l ? trace_text_of(m->defs, l->caller) : "";
 }

@@ -96,7 +96,7 @@ void model_note_user(
 	u->more[i] |= u->role[i] != t->role + 1;
 }
 
-/* An interrupt's handler: on the processor of whom it interrupts. */
+/* An interrupt's handler: on the processor of the thread that it interrupts. */
 static bool is_handling(const struct model *m, uint32_t role)
 {
 	return role < m->made.nr_roles && m->made.role[role].context != TRACE_CONTEXT_none;

@@ -126,8 +126,8 @@ static void begin_recordings(struct model *m, uint32_t first, uint64_t time_ns, 
 	}
 }
 
-/* A stream's first record makes its actor. Whether it starts a path, or from whom, is its rule's
- * business. */
+/* A stream's first record makes its actor. Its rule decides whether it starts a path, or goes on
+ * with another's. */
 static __attribute__((noinline)) struct thread *new_thread_of(
 	struct model *m, const struct trace_record *r)
 {
@@ -140,8 +140,8 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 	struct thread *t = &m->thread[r->stream];
 	if (t->seen)
 		return t;
-	/* The kernel's view of a thread may begin before its own: who it is, its first record will
-	 * say. The first of all is the program itself, which the dynamic loader is making ready. */
+	/* The kernel's view of a thread may begin before its own: its first record will say who it
+	 * is. The first of all is the program itself, which the dynamic loader is making ready. */
 	if (m->started &&
 		(r->kind == TRACE_cpu_in || r->kind == TRACE_cpu_out || r->kind == TRACE_sample)) {
 		if (r->kind == TRACE_cpu_in)
@@ -563,7 +563,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	}
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
 		m->seen.health.count[d] += read->count[d];
-	/* who wrote the trace has counted them all, if it came to its end */
+	/* the trace's writer has counted them all, if it came to its end */
 	if (m->seen.health.count[TRACE_DIAG_records_lost] < m->seen.nr_lost)
 		m->seen.health.count[TRACE_DIAG_records_lost] = m->seen.nr_lost;
 	m->seen.health.readable_bytes = read->readable_bytes;

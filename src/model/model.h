@@ -104,7 +104,7 @@ struct model_state {
 	uint64_t call_ns, away_ns;
 	/* Of a sleep: until it ended, and until something ended it before its time. */
 	uint64_t slept_ns, broken_ns;
-	/* Of it in naps again and again at one place, by whom nobody gets anything in between: it
+	/* Of it in naps again and again at one place, between which it gives nobody anything: it
 	 * may look for what another thread does (naps.c). */
 	uint64_t polled_ns;
 };
@@ -238,15 +238,15 @@ struct model;
  * names borrow from r: keep it open. BASE_OK also for damaged traces (see model_health). */
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
-/* One more owner, who frees it, too; whoever is the last one frees it indeed. Returns m. */
+/* One more owner, which frees it, too; the last one frees it indeed. Returns m. */
 struct model *model_share(struct model *m);
 struct model *model_free(struct model *m);
 
 /*
- * The same in pieces, for whoever has records but no trace. `defs` may grow between calls (entries
- * change, tables move, the struct stays), must be there as long as the model, and must define what
- * a batch mentions before it is fed; an id that it does not know is counted. What `opts` points to
- * must outlive the model, opts itself need not.
+ * The same in pieces, for callers that have records but no trace. `defs` may grow between calls
+ * (entries change, tables move, the struct stays), must be there as long as the model, and must
+ * define what a batch mentions before it is fed; an id that it does not know is counted. What
+ * `opts` points to must outlive the model, opts itself need not.
  */
 enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
 	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
@@ -402,7 +402,7 @@ const struct model_connection *model_connection(const struct model *m, uint32_t 
 uint64_t model_nr_connections_not_followed(const struct model *m);
 /* The connections that an actor served, ascending indices; *ret_nr 0: none. Borrowed. */
 const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, size_t *ret_nr);
-/* Whose last verb ends the path; GRAPH_ANY_ACTOR: whichever comes last. */
+/* The actor whose last verb ends the path; GRAPH_ANY_ACTOR: whichever comes last. */
 uint32_t model_end_actor(const struct model *m);
 /* Are its actors tasks that a language's runtime runs on threads of its own: goroutines? */
 bool model_has_tasks(const struct model *m);
@@ -467,8 +467,8 @@ struct model_processor_wait {
 const struct model_processor_wait *model_processor_waits(const struct model *m, size_t *ret_nr);
 /* Part of graph_totals()'s time in which an annotated machine acted for the actor. */
 uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state);
-/* Who ran just before the actor left that blocked state: the most frequent one, in *ret_nr of
- * *ret_all times; MODEL_OTHERS: not known. */
+/* The thread that ran just before the actor left that blocked state: the most frequent one, in
+ * *ret_nr of *ret_all times; MODEL_OTHERS: not known. */
 uint32_t model_ran_before(
 	const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr, uint64_t *ret_all);
 /* Call path of a stack definition, outermost first, with inlined functions; returns the number of

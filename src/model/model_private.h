@@ -234,7 +234,7 @@ struct model_sampled {
 	struct sample_point *point;
 	size_t nr_points, point_capacity;
 	struct base_map points; /* (function, stack) -> point */
-	const char **inside;    /* texts: a library without names, by who called it */
+	const char **inside;    /* texts: a library without names, by its caller */
 	size_t nr_insides, inside_capacity;
 	struct base_map insides; /* (module, callers' strings) -> of them */
 };
@@ -365,17 +365,16 @@ struct model_part {
 	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
 };
 
-/* Who and what is known, by its numbers. */
+/* Threads and things that are known, by their numbers. */
 struct model_known {
-	struct base_map pipes;  /* inode -> its first definition; a system's */
-	struct base_map by_tid; /* thread number -> its last stream; a system's */
-	struct base_map
-		channels;       /* side of a channel with a buffer -> queue of who has come there */
-	struct base_map owners; /* (enum owned_how, owner) -> its newest object */
-	struct base_map tokens; /* (what << 32 | image or pid, key) -> queue */
-	struct base_map handles; /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
+	struct base_map pipes;    /* inode -> its first definition; a system's */
+	struct base_map by_tid;   /* thread number -> its last stream; a system's */
+	struct base_map channels; /* side of a channel with a buffer -> queue of arrivals */
+	struct base_map owners;   /* (enum owned_how, owner) -> its newest object */
+	struct base_map tokens;   /* (what << 32 | image or pid, key) -> queue */
+	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				    first stream */
-	struct model_mpi *mpi;   /* runtime/mpi/rules_mpi.h; NULL: there is no MPI */
+	struct model_mpi *mpi;    /* runtime/mpi/rules_mpi.h; NULL: there is no MPI */
 };
 
 struct model_room {
@@ -453,7 +452,8 @@ struct model {
 	uint64_t came_ns;  /* ... and graph_verb's */
 	bool started;
 	bool is_system;    /* every thread's switches and wakes are there */
-	bool looks_closer; /* is_system, left, restarts or failed: not every record's rule applies */
+	bool looks_closer; /* is_system, left, restarts or failed: not every record's rule
+			      applies */
 };
 
 /* tokens' first key */
@@ -560,7 +560,7 @@ size_t model_owned_sort(struct model *m);
 /* When the process of t was forked, by its token. */
 void model_note_birth(struct model *m, const struct thread *t, uint64_t token);
 void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns); /* of files */
-/* Who acts: the annotated machine on top, else the thread. */
+/* The actor: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);
 
 /* One verb of thread t (or its machine) at time_ns; `state` is what it is in from now. Updates
@@ -657,10 +657,10 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 /* The thread goes on as another stream. */
 void model_processor_taken_over(
 	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns);
-/* A wait ended and nobody was seen to end it; somebody ran there whose leaving was not shown (nor,
- * as a rule, whom it woke). */
-/* The path of its cgroup, a string; 0: not known. Who had ended before anybody looked was in its
- * parent's, or the recorder's, which ran it. */
+/* A wait ended and nobody was seen to end it; a thread ran there whose leaving was not shown (nor,
+ * as a rule, what it woke). */
+/* The path of its cgroup, a string; 0: not known. A thread that had ended before anybody looked was
+ * in its parent's, or the recorder's, which ran it. */
 uint32_t model_cgroup(const struct model *m, uint32_t process);
 /* unseen.c: the wait, now found to be `state`, is over. */
 void model_unseen_wake(struct model *m, const struct thread *t, uint32_t state, uint64_t time_ns);
@@ -684,8 +684,8 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 /* The thread goes on to that state: if its sleep's time is not over, a signal has ended it. */
 void model_sleep_is_left(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 
-/* A system call begins; somebody without a path wakes who sleeps in it: a deadline has come, and
- * was peeked at; it ends. */
+/* A system call begins; an actor without a path wakes its sleeper: a deadline has come, and was
+ * peeked at; it ends. */
 void model_call_sleeps(struct model *m, struct thread *t, uint64_t time_ns);
 bool model_clock_rings(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 bool model_call_slept(struct model *m, struct thread *t, uint64_t time_ns, int64_t result);
@@ -744,7 +744,7 @@ bool model_is_credited(const struct thread *t);
 bool model_may_act(struct model *m, struct thread *t, uint64_t time_ns);
 /* A context has just taken something that has a path. */
 void model_credit(struct thread *t);
-/* The state of whoever acts now: a thread's present one, a context's handling. */
+/* The state of the present actor: a thread's, a context's handling. */
 uint32_t model_busy_state(const struct thread *t);
 uint32_t model_wake_queue(struct model *m, struct thread *t);
 /* A context about to do something without a cause so far: perhaps somebody sent it. */
@@ -856,8 +856,8 @@ void model_mpi_process_ends(
 	struct model *m, const struct thread *t, int64_t status, uint64_t time_ns);
 /* A thread begins, of a process with that first one (a stream). */
 void model_mpi_thread_begins(struct model *m, const struct thread *t, uint32_t leader);
-/* The launcher, or a thread of the library's own: they wait for the outside, and whom they keep from
- * a processor for a moment did not wait for all that. */
+/* The launcher, or a thread of the library's own: they wait for the outside, and a thread that they
+ * keep from a processor for a moment did not wait for all that. */
 bool model_is_beside_mpi(const struct model *m, const struct thread *t);
 /* Arguments of causes, from the state's detail (runtime/mpi/rules_mpi.h): a rank that is not known
  * adds nothing. */

@@ -177,7 +177,7 @@ static void add_used(
 		base_str_addf(s, ", used at %s", model_site_text(m, site));
 }
 
-/* "mutex counter_lock"; nameless ones are told by who first used them. */
+/* "mutex counter_lock"; nameless ones are told by their first user. */
 static void names_add_class(struct model *m, struct base_str *s, uint32_t class_ix, bool one)
 {
 	const struct lock_class *c = &m->made.class_[class_ix];
@@ -338,7 +338,7 @@ static bool is_of_many_files(struct model *m, const struct state_info *st)
 	       base_map_get(&m->naming.files, place_key(m, st), st->detail, &n) && n > FILES_NAMED;
 }
 
-/* However many there are: who asks for one of them finds it. */
+/* However many there are: a search for one of them finds it. */
 static void name_file(struct model *m, struct state_info *st)
 {
 	struct base_str of = {0}, on = {0};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naps.c - polling: who sleeps again and again at one place, or waits there until a time limit
- * ends it, and gives nobody anything in between, may look for what another thread does in plain
- * memory. No record says so, and the graph takes each nap for a floor. How many of them there are
- * depends on that other one all the same, so whoever predicts must know how much of a state's time
- * is such naps. (One sleep, sleeps with a lock or an event loop held, and who gives something after
- * each or leaves it in a file, as a sender that keeps to a rate does, are none.)
+ * naps.c - polling: a thread that sleeps again and again at one place, or waits there until a time
+ * limit ends it, and gives nobody anything in between, may look for what another thread does in
+ * plain memory. No record says so, and the graph takes each nap for a floor. How many of them there
+ * are depends on that other one all the same, so a prediction must know how much of a state's time
+ * is such naps. (One sleep, sleeps with a lock or an event loop held, and those of a thread that
+ * gives something after each or leaves it in a file, as a sender that keeps to a rate does, are
+ * none.)
  */
 #include "model/model_private.h"
 

@@ -58,9 +58,9 @@ struct packets { /* under way on a flow */
 /* What a process's end does something to, found from the process (ends.c). */
 enum owned_how {
 	OWNED_written, /* pipe: the image that wrote last: its end is the end of file */
-	OWNED_closed, /* pipe: the pid key of who closed its writing end, the eldest; nobody yet, or
-			 its end has been read */
-	OWNED_locked, /* file: the pid key of who has locked it */
+	OWNED_closed, /* pipe: the pid key of the eldest process that closed its writing end; nobody
+			 yet, or its end has been read */
+	OWNED_locked, /* file: the pid key of the process that has locked it */
 	OWNED_NR
 };
 struct owned {
@@ -86,7 +86,7 @@ struct object_lock {     /* rules_lock.c: also condition variables, barriers, se
 	struct signals *signals; /* condition variable */
 };
 struct object_bytes {    /* rules_io.c, rules_message.c; by system calls: rules_kernel_call.c */
-	bool tells_room; /* who read last is known to who looks for room */
+	bool tells_room; /* a search for room finds the last reader */
 	bool called;     /* listener: a socket that is recorded, too, connects to it */
 	bool calls;      /* connecting socket: its unit is in the listener's queue */
 	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processor.c - who had the processor while another was ready (seed 000, section 5.1.4: non-active
- * time), who ran just before somebody woke up without a known reason, and for how long a thread was
- * represented by an annotated machine. Only looks; the graph hears nothing of it.
+ * processor.c - which thread had the processor while another was ready (seed 000, section 5.1.4:
+ * non-active time), which one ran just before a thread woke up without a known reason, and for how
+ * long a thread was represented by an annotated machine. Only looks; the graph hears nothing of it.
  */
 #include "model/model_private.h"
 
@@ -11,7 +11,8 @@
 enum {
 	PAIRS_MAX = 1 << 16, /* beyond them: other programs */
 	LOOK_AT = 1024,      /* processors where somebody may run that wakes others */
-	WOKE_NS = 50 * 1000, /* who left a processor that long ago may have woken somebody */
+	WOKE_NS = 50 * 1000, /* a thread that left a processor that long ago may have woken
+				another */
 };
 
 static void processor_no_memory(struct model *m, enum base_status s)
@@ -170,7 +171,8 @@ void model_processor_out(
 	t->cpu.ready_ns = preempted ? time_ns : 0;
 }
 
-/* Whoever of ours runs elsewhere, or left this processor just now: who else could have woken it? */
+/* A recorded thread that runs elsewhere, or left this processor just now: which other could have
+ * woken it? */
 static uint32_t ran_before(
 	const struct model *m, const struct cpu *c, const struct thread *t, uint64_t time_ns)
 {

@@ -2,10 +2,10 @@
 /*
  * rules_clock.c - sleep, and what waits for a deadline that does not move when work gets shorter.
  *
- * A clock is an actor that only time moves. It follows from whoever set it, and puts a token at
+ * A clock is an actor that only time moves. It follows from its setter, and puts a token at
  * each deadline, which the sleeper takes: so a path goes through the clock where the deadline
- * decided, and through the work where that was longer. What a deadline is counted from the program
- * does not say: from the one before it ("next += period") or from now (Python's time.sleep()). It
+ * decided, and through the work where that was longer. The program does not say what a deadline is
+ * counted from: from the one before it ("next += period") or from now (Python's time.sleep()). It
  * is the deadline before when the distance between deadlines repeats itself better than the
  * duration of the sleeps does; then the clock goes on, else the sleeper is asleep, as in a sleep
  * for a time, and sets the clock when it awakes. C++'s sleep_until() is a sleep for a time as the
@@ -142,8 +142,8 @@ static struct clock *plan_sleep(struct model *m, struct thread *t, uint64_t time
 
 /*
  * Something else begins. If that is before the time that was asked for, a signal ended the sleep:
- * a call that fails then says so, a handler that jumps out of it does not. (Who is kept from its
- * processor on the way into the call has not slept yet.)
+ * a call that fails then says so, a handler that jumps out of it does not. (A thread that is kept
+ * from its processor on the way into the call has not slept yet.)
  */
 void model_sleep_is_left(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
 {
@@ -232,7 +232,7 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 		model_nap_was_over(t, t->entered_ns, time_ns);
 	else
 		model_napped(t, t->entered_ns, time_ns);
-	if (!t->nr_held && !t->nr_units_held && !t->turn.task)
+	if (!t->nr_held && !t->naps.nr_units_held && !t->turn.task)
 		model_nap_ends(m, t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
 	if (t->naps.broken)
@@ -324,8 +324,8 @@ bool model_timer_read_begins(struct model *m, struct thread *t, uint32_t object,
 
 /*
  * A read takes all expiries: it waited for the first of them. Had the reader been quicker, it would
- * have found fewer; how many it would need the program does not say. So where several were taken
- * the next one counts from now, and whoever asks what shorter work would gain is told.
+ * have found fewer; the program does not say how many it would need. So where several were taken
+ * the next one counts from now, and a prediction of shorter work says so.
  */
 bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
 {

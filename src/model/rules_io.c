@@ -29,7 +29,7 @@ static struct object *rules_io_flow_of(struct model *m, uint32_t object, enum fl
 	case TRACE_OBJECT_eventfd:
 		return o;
 	case TRACE_OBJECT_socket:
-		if (m->is_system) /* who wakes whom is known, whoever has the other end */
+		if (m->is_system) /* the waker is known, whatever has the other end */
 			return NULL;
 		if (!def->pair || def->pair >= m->nr_connections)
 			return NULL;
@@ -334,7 +334,7 @@ static void end_read(
 	uint64_t units = graph_queue_units(m->graph, t->io.queue), state = model_current_state(t);
 	bool event = m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd;
 	if (result == 0 && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2)) {
-		/* another may have closed it since, who is not recorded */
+		/* another process, which is not recorded, may have closed it since */
 		model_own(m, f, OWNED_closed, 0, r->time_ns);
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
@@ -526,7 +526,7 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 }
 
 /*
- * The reader's end of file has waited for whoever closed the last descriptor that could write: of
+ * The reader's end of file has waited for the closing of the last descriptor that could write: of
  * all that close one, the last before it. The process's own end closes what is still open
  * (rules_thread.c).
  */
@@ -563,7 +563,8 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 		0);
 }
 
-/* Nothing had come when the time was over. (Who never left its processor only had a look.) */
+/* Nothing had come when the time was over. (A thread that never left its processor only had a
+ * look.) */
 static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t site =
@@ -621,7 +622,7 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 		limit_ended(m, t, r->time_ns);
 	else if (e->object && e->result > 0 && e->writable &&
 		 room_came(m, t, e->object, r->time_ns))
-		; /* who made it is told */
+		; /* its maker is told */
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
 	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))

@@ -134,8 +134,8 @@ static bool is_strangers_lock(
 /*
  * A timer has just woken the waker, which has done next to nothing since; and `t` came to wait for
  * it only then. It met it by chance (a log writer that looks every 200 ms, and has the log's lock):
- * to follow it would explain a moment's wait by all the sleep before. Who came while it slept waits
- * for the timer, too.
+ * to follow it would explain a moment's wait by all the sleep before. A thread that came while it
+ * slept waits for the timer, too.
  */
 static bool is_met_by_chance(const struct thread *waker, const struct thread *t, uint64_t time_ns)
 {
@@ -179,7 +179,8 @@ static void rules_kernel_end_wait(
 		return;
 	}
 	if (credited &&
-		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
+		model_call_ready(m, t, t->k.asleep_on)) { /* and the thread that saw to it is the
+							     cause */
 		model_call_goes_on(m, t, time_ns, model_runnable_state(m));
 		model_be_ready(m, t, time_ns, 0);
 		return;
@@ -211,8 +212,8 @@ static void rules_kernel_end_wait(
 	model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 }
 
-/* A token, instead of any older one. Who does it while it waits, as far as its other records say,
- * goes on waiting. */
+/* A token, instead of any older one. A thread that does it while it waits, as far as its other
+ * records say, goes on waiting. */
 static void give_wake(struct model *m, struct thread *waker, uint32_t queue, uint64_t time_ns)
 {
 	uint32_t actor = model_acting(waker), state = model_busy_state(waker);
@@ -575,8 +576,8 @@ static uint64_t rules_kernel_ran_ns(const struct model *m, const struct thread *
 	return t->life.end_ns > t->life.begin_ns ? t->life.end_ns - t->life.begin_ns : 0;
 }
 
-/* Whose last moment ends the path, and of whom: the process wanted, that was started (or the last
- * one of those that it started, when they were waited for), or ran most. */
+/* The thread whose last moment ends the path: of the wanted process, the one that was started (or
+ * the last one of those that it started, when they were waited for), or the one that ran most. */
 uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;

@@ -138,8 +138,8 @@ static void end_put(struct model *m, struct thread *t, const struct trace_record
  * Two sorts of queues. A request is a unit from its submission to its completion, in one of three
  * queues: submitted (done at once, or the device's, or a timer's), handed to the ring's worker
  * threads, or waiting until its file is ready. A completion is a unit of the ring's own queue, from
- * whoever completes the request: a worker; or the submitter, which an interrupt or whoever wrote to
- * the file has woken to do so, and who goes on from there.
+ * what completes the request: a worker; or the submitter, which an interrupt or a writer to the
+ * file has woken to do so, and which goes on from there.
  */
 
 enum { SYS_io_uring_enter_number = 426, ENTER_GETEVENTS = 1, REQUESTS_MAX = 1 << 16 };
@@ -319,7 +319,8 @@ static void end_reaping(struct model *m, struct thread *t, uint64_t time_ns, uin
 		any ? GRAPH_ALL : 0, state, any ? GRAPH_LAST : 0);
 }
 
-/* ---- for whoever sleeps in a call ------------------------------------------------------------ */
+/* ---- for threads that sleep in a call
+ * ------------------------------------------------------------ */
 
 /* The wait for bytes, or for room, that the thread's call is about; NONE: it is about neither. */
 enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t time_ns)

@@ -3,8 +3,8 @@
  * rules_kernel_context.c - interrupts, softirqs and what they stand for. A context is one actor on
  * its processor, but its runs have nothing to do with each other: at the end of each its path is
  * forgotten, and the next begins with the first thing that has a known cause (a packet's sender, a
- * disk's request, who sent the interrupt). Until then it has no path, and whom it wakes has waited
- * for something of its kind. Kernel workers, timers and locks name what is done.
+ * disk's request, the sender of the interrupt). Until then it has no path, and a thread that it
+ * wakes has waited for something of its kind. Kernel workers, timers and locks name what is done.
  */
 #include "model/model_private.h"
 
@@ -109,9 +109,9 @@ void model_rule_context_end(struct model *m, struct thread *t, const struct trac
 /* ---- who asked for it ------------------------------------------------------------------------ */
 
 /*
- * Whom an inter-processor interrupt wakes has waited for its sender; the softirq that hands packets
- * up runs for whoever sent one to this very host. Of other softirqs who raised them says nothing
- * about whom they serve.
+ * A thread that an inter-processor interrupt wakes has waited for its sender; the softirq that
+ * hands packets up runs for the sender of one to this very host. Of other softirqs the raiser says
+ * nothing about the thread that they serve.
  */
 static bool is_sent(const struct thread *c)
 {
@@ -147,7 +147,8 @@ void model_take_raise(struct model *m, struct thread *c, uint64_t time_ns)
 	model_credit(c);
 }
 
-/* ---- timers: who is woken by one has slept --------------------------------------------------- */
+/* ---- timers: a thread that one wakes has slept
+ * --------------------------------------------------- */
 
 void model_rule_timer_fire(struct model *m, struct thread *t, const struct trace_record *r)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rules_kernel_disk.c - disks. A disk does several requests at once: each of its slots is an actor
- * that is busy from when a request goes to the disk until the disk has done it. Who is told so (an
- * interrupt, as a rule) goes on from there; so whoever waits for the data has waited for the disk,
- * and before that for whoever asked.
+ * that is busy from when a request goes to the disk until the disk has done it. What is told so (an
+ * interrupt, as a rule) goes on from there; so a thread that waits for the data has waited for the
+ * disk, and before that for the thread that asked.
  */
 #include "model/model_private.h"
 
@@ -85,8 +85,8 @@ void model_rule_disk_queue(struct model *m, struct thread *t, const struct trace
 }
 
 /*
- * A flush is put off and goes to the disk when somebody sends requests there, a worker or whoever
- * comes first with one of its own. It is the doing of whoever put it off.
+ * A flush is put off and goes to the disk when somebody sends requests there, a worker or the first
+ * thread with one of its own. It is the doing of the thread that put it off.
  */
 void model_rule_work_queue(struct model *m, struct thread *t, const struct trace_record *r)
 {

@@ -37,7 +37,7 @@ static uint32_t hand_over_state(const struct model *m, const struct thread *t)
 	return known ? m->made.queue[w->queue].latency_state : model_current_state(t);
 }
 
-/* Its wait ends by what it waited for, which is there; by whoever woke it; or not at all. */
+/* Its wait ends by what it waited for, which is there; by its waker; or not at all. */
 static void rules_kernel_known_answer(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	struct awaited w = t->awaits;

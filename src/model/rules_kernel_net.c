@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rules_kernel_net.c - packets and sockets. A packet is a unit on its flow (addresses and ports,
- * one direction): put by whoever hands it to the device, taken by the softirq that hands it up, on
- * whatever host of this trace. A queueing discipline is an actor that sends one packet after the
- * other: as long as it has some, the time between two is its own, hence a rate limit is on the
+ * one direction): put by the thread that hands it to the device, taken by the softirq that hands it
+ * up, on whatever host of this trace. A queueing discipline is an actor that sends one packet after
+ * the other: as long as it has some, the time between two is its own, hence a rate limit is on the
  * path. So it is when it had none for a moment, but what came then had to wait for the rate all the
  * same: a token bucket fills whether there is a packet or not. A socket's received bytes are a
  * queue that its program takes from.
@@ -86,7 +86,7 @@ static void rules_kernel_net_put_packet(struct model *m, uint32_t actor, uint64_
 	model_packet_sent(m, &o->packets, p, rules_kernel_net_key_of(p));
 }
 
-/* Of who put the thread's last packet: it, or a socket's sender. */
+/* Of the actor that put the thread's last packet: it, or a socket's sender. */
 static uint32_t rules_kernel_net_state_of(struct model *m, const struct thread *t)
 {
 	return t->k.packet_by == model_acting(t) ? model_busy_state(t) : model_idle_state(m);

@@ -57,7 +57,7 @@ static uint32_t below_of(struct model *m, struct tcp *s, uint32_t object)
 	return rules_kernel_tcp_part_of(m, &s->below, object, "small queue of ", true);
 }
 
-/* As many bytes of the queue as there are of n, by whoever acts. */
+/* As many bytes of the queue as there are of n, by the present actor. */
 static void take_some(struct model *m, uint32_t actor, uint64_t time_ns, uint32_t queue, uint64_t n,
 	uint32_t state, uint32_t flags)
 {
@@ -88,7 +88,7 @@ static uint64_t window_bytes(const struct tcp *s)
 	return full && s->congestion_bytes < s->peer_bytes ? s->congestion_bytes : s->peer_bytes;
 }
 
-/* As many as the windows leave; given by whoever brought the news. What is there beyond that was
+/* As many as the windows leave; given by the bringer of the news. What is there beyond that was
  * used by packets that were not seen to take it: the oldest. */
 static void set_credits(
 	struct model *m, struct thread *t, struct tcp *s, uint32_t object, uint64_t time_ns)
@@ -128,7 +128,8 @@ static void rules_kernel_tcp_hear(struct model *m, struct thread *t, struct tcp 
 	set_credits(m, t, s, object, time_ns);
 }
 
-/* Whose the segment is that the stream is handling, and what its windows were before it. */
+/* The connection of the segment that the stream is handling, and what its windows were before
+ * it. */
 void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_tcp_window *w = &r->u.tcp_window;
@@ -170,7 +171,7 @@ static uint32_t rules_kernel_tcp_sender_of(struct model *m, struct tcp *s, uint3
 }
 
 /* A packet of the program's bytes: sent by the socket's sender (the actor) when what made it go was
- * an acknowledgement; NONE: by whoever runs. */
+ * an acknowledgement; NONE: by the running thread. */
 uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_packet_queue *p = &r->u.packet_queue;

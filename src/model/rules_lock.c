@@ -187,7 +187,7 @@ void model_rule_lock_fail(struct model *m, struct thread *t, const struct trace_
 			MODEL_NOTHING_CAME);
 }
 
-/* The pseudo-actor of an object, waiting on queue2 for whoever arrives there. */
+/* The pseudo-actor of an object, waiting on queue2 for arrivals. */
 static void make_meeting(
 	struct model *m, struct object *o, uint32_t object, uint32_t site, uint64_t time_ns)
 {
@@ -205,8 +205,8 @@ static void make_meeting(
 /* ---- the rwlock's readers -------------------------------------------------------------------- */
 /* Readers peek at the writer's token. Their releases meet in a pseudo-actor, so that a writer
  * depends on the last reader out, whichever that is in a lane, and memory does not grow with
- * readers. `room` binds nobody in the path: who came in without a wait, and who else was in, only
- * replay wants to know. */
+ * readers. `room` binds nobody in the path: only replay wants to know which came in without a wait,
+ * and which others were in. */
 
 enum { READERS_MAX = 1 << 16 };
 
@@ -327,8 +327,8 @@ static uint32_t take_signal(struct object *c, uint64_t since_ns)
 
 /*
  * It slept until a time limit: did it wait for the mutex, too? Only if that was given up just then,
- * and for no longer than its last holder had it: who takes it for a moment again and again has it
- * just then by chance. A holder in the middle of the sleep held nobody up.
+ * and for no longer than its last holder had it: a thread that takes it for a moment again and
+ * again has it just then by chance. A holder in the middle of the sleep held nobody up.
  */
 static bool was_held_up(const struct object *mutex, uint64_t since_ns, uint64_t time_ns)
 {
@@ -415,7 +415,8 @@ static uint32_t signal_slot(
 	return k;
 }
 
-/* That it was signalled: who came later, and did not wait, may have found what was put then. */
+/* That it was signalled: a thread that came later, and did not wait, may have found what was put
+ * then. */
 static void tell_count(struct model *m, struct thread *t, uint32_t queue, uint64_t time_ns,
 	bool all, uint32_t flags)
 {
@@ -459,7 +460,7 @@ static void rules_lock_wake(
 	g->sent[g->nr].time_ns = r->time_ns;
 	g->sent[g->nr].n = n;
 	g->sent[g->nr++].slot = slot;
-	/* who waited while it slept, waited for that, too */
+	/* a thread that waited while it slept waited for that, too */
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, g->queue[slot], (int64_t)n,
 		model_current_state(t),
 		c->lock.waited_since_ns > t->limit.timer_ns
@@ -547,9 +548,9 @@ static void rules_lock_take_unit(
 	o->lock.as_lock.never |= nr_units != 1 || holder;
 	o->lock.as_lock.taker = t->stream + 1;
 	if (!o->lock.as_lock.never)
-		t->nr_units_held++;
+		t->naps.nr_units_held++;
 	else if (was_lock && holder)
-		m->thread[holder - 1].nr_units_held--;
+		m->thread[holder - 1].naps.nr_units_held--;
 }
 
 static void rules_lock_give_unit(
@@ -561,7 +562,7 @@ static void rules_lock_give_unit(
 	o->lock.as_lock.nr_returned++;
 	o->lock.as_lock.taker = 0;
 	if (was_lock && holder)
-		m->thread[holder - 1].nr_units_held--;
+		m->thread[holder - 1].naps.nr_units_held--;
 }
 
 bool model_is_used_as_lock(const struct model *m, uint32_t object)
@@ -585,7 +586,7 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 	enum trace_object_type type =
 		(enum trace_object_type)rules_lock_definition(m, object)->type;
 	if (type == TRACE_OBJECT_barrier) {
-		/* none: who they are is not known, whoever leaves first opens it */
+		/* none: the holders are not known, the first to leave opens it */
 		o->lock.parties = r->u.token_set.n ? r->u.token_set.n : UINT64_MAX;
 		return;
 	}
@@ -603,7 +604,7 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 /* A thread that waits has found no unit. Units that are still here were taken by threads that waited
  * before the recording began (record -p), or their taking is about to be told. When the next unit is
  * given and they are still there, they are none: each later unit would be taken for an earlier one,
- * and its way to who waits for it would look longer by that. */
+ * and its way to its taker would look longer by that. */
 static void rules_lock_drop_taken(
 	struct model *m, struct thread *t, struct object *o, uint64_t time_ns)
 {

@@ -5,7 +5,7 @@
  * A message is in its queue from when its sender calls, unless there is no room: then it is outside
  * until the sender says that it was sent. The kernel puts it there as soon as there is room,
  * so it may be received before that: a debt, which the sender's record pays. What a receiver finds
- * is taken when it calls, for whoever it makes room for may be back first.
+ * is taken when it calls, for the sender that it makes room for may be back first.
  */
 #include "model/model_private.h"
 
@@ -140,7 +140,7 @@ static bool rules_message_take(struct model *m, struct thread *t, uint64_t time_
 	return true;
 }
 
-/* Who asks for a type takes no other; who does not takes what there is. */
+/* A receiver that asks for a type takes no other; one that does not takes what there is. */
 void model_rule_message_receive(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_message_receive *v = &r->u.message_receive;

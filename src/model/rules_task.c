@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rules_task.c - tasks that a language's runtime runs on threads of its own: goroutines. Its
- * scheduler says who makes whom ready and who has one of its processors. A wait is a wait for a
- * unit in the task's own queue, which the waker puts there; what the scheduler ended by itself (a
- * timer, the network) nobody did. Then the task waits for a processor.
+ * scheduler says which task makes which ready, and which one has one of its processors. A wait is a
+ * wait for a unit in the task's own queue, which the waker puts there; what the scheduler ended by
+ * itself (a timer, the network) nobody did. Then the task waits for a processor.
  *
- * At a meeting (a channel without room) neither side goes on before the other has come: who comes
- * first waits, and who comes second also took the first one's arrival, which it need not wait for
- * as things were, but would if it were quicker. A channel with a buffer is a meeting, too, that who
- * is woken may be late for by as many items as it holds: who comes first found it full (or empty),
- * and the other one takes (or puts) what is so many items older. So that many arrivals are there
- * from the start. Operations in between that held nobody up come in pairs, and change nothing of it.
+ * At a meeting (a channel without room) neither side goes on before the other has come: the first
+ * to come waits, and the second also took the first one's arrival, which it need not wait for as
+ * things were, but would if it were quicker. A channel with a buffer is a meeting, too, that who is
+ * woken may be late for by as many items as it holds: who comes first found it full (or empty), and
+ * the other one takes (or puts) what is so many items older. So that many arrivals are there from
+ * the start. Operations in between that held nobody up come in pairs, and change nothing of it.
  */
 #include "model/model_private.h"
 

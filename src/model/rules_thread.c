@@ -141,9 +141,9 @@ bool model_descends(const struct model *m, const struct thread *t, uint64_t pid_
 	return false;
 }
 
-/* A pipe ends with the process that wrote into it, or that has it from who closed it, and may not
- * have used it: whoever then reads "end of file" has waited for this. Who does not have it gives
- * its token before the one that ends the wait. */
+/* A pipe ends with the process that wrote into it, or that inherited it from one that closed it,
+ * and may not have used it: a reader of "end of file" has waited for this. A process that does not
+ * have it gives its token before the one that ends the wait. */
 static void rules_thread_close_written(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	model_owned_begin(m);
@@ -160,7 +160,8 @@ static void rules_thread_close_written(struct model *m, struct thread *t, uint64
 	}
 }
 
-/* The pid of who forked t's process, which an exec does not change; 0: nobody who is recorded. */
+/* The pid of the process that forked t's, which an exec does not change; 0: none that is
+ * recorded. */
 static uint64_t parent_pid_of(const struct model *m, const struct thread *t)
 {
 	enum { EXECS_MAX = 64 };
@@ -197,8 +198,8 @@ static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 		tell_process(m, t, time_ns, parent);
 }
 
-/* Who may get a signal that was sent to a group: of all that wait only those that it woke are woken
- * meanwhile. */
+/* The threads that may get a signal that was sent to a group: of all that wait only those that it
+ * woke are woken meanwhile. */
 #define EVERY_PROCESS MODEL_EVERY_PROCESS
 
 /* Did the last word for t's process go to all, not to it alone? */
@@ -639,9 +640,9 @@ void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_
 
 /*
  * A thread that ticks: it sleeps again and again, looks whether it is to end, and now was told so
- * in the middle of a sleep. Who joins it waits for the rest of that sleep, and not for all the
- * others: the sooner it comes, the fewer there are. So does who broke the sleep off by a signal,
- * and comes to join when it is over, or all but.
+ * in the middle of a sleep. A thread that joins it waits for the rest of that sleep, and not for
+ * all the others: the sooner it comes, the fewer there are. So does one that broke the sleep off by
+ * a signal, and comes to join when it is over, or all but.
  */
 static bool was_ticking(const struct thread *ended, const struct thread *t)
 {
@@ -705,8 +706,8 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 }
 
 /*
- * Who slept until a time limit, has done next to nothing since and now gives up a lock or its
- * processor, or wakes who came since: whoever met it there met it by chance. A path through it
+ * A thread slept until a time limit, has done next to nothing since and now gives up a lock or its
+ * processor, or wakes one that came since: what met it there met it by chance. A path through it
  * would explain a moment's wait by all that sleep.
  */
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
@@ -730,7 +731,8 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 	bool again = t->naps.nr &&
 		     model_is_next_to_nothing(begin_ns - t->naps.end_ns, end_ns - begin_ns);
 	t->naps.nr = again ? t->naps.nr + 1 : 1;
-	t->naps.held = t->nr_held || t->nr_units_held || t->turn.task; /* a task has its loop */
+	t->naps.held =
+		t->nr_held || t->naps.nr_units_held || t->turn.task; /* a task has its loop */
 	t->naps.broken = false;
 	t->naps.begin_ns = begin_ns;
 	t->naps.end_ns = end_ns;
@@ -912,8 +914,8 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	if (t->io.out_ns)
 		*(t->io.preempted ? &t->io.begin_ns : &t->io.away_ns) += r->time_ns - t->io.out_ns;
 	t->io.out_ns = 0;
-	/* A runnable thread waits for whoever of ours left the processor last, and then for other
-	 * programs. */
+	/* A runnable thread waits for the recorded thread that left the processor last, and then
+	 * for other programs. */
 	bool ours = is_after_ours(m, t, r->u.cpu_in.processor);
 	switch (t->mode) {
 	case MODE_RUNNING:

@@ -2,8 +2,8 @@
 /*
  * rules_turn.c - tasks that take turns on one thread: those of an event loop. Each is an actor. While
  * it is its turn, its thread speaks for it: what the thread calls, holds and computes is the task's.
- * The loop is a token (records of its lock tell of that), so a task that holds it up is who the
- * others wait for.
+ * The loop is a token (records of its lock tell of that), so the others wait for a task that holds
+ * it up.
  *
  * A task's wait is a wait for a unit in its own queue. That is put there by another task
  * in its turn, or by the thread between turns: then by what came from outside, which ended the

@@ -76,7 +76,7 @@ void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint6
 		return;
 	}
 	if (v->away && t->graph_state == v->state)
-		return; /* that of who waits for a processor */
+		return; /* that of a thread that waits for a processor */
 	count_visit(m, v, time_ns);
 	v->open = false;
 }

@@ -81,13 +81,13 @@ struct kernel_view {
 	uint32_t wake_queue;             /* a token for each waking by somebody with a path; NONE */
 	uint32_t processor;              /* that it is on, or was on last */
 	bool on;                         /* a processor */
-	bool looked;                     /* for who it was before */
+	bool looked;                     /* for the actor that it was before */
 	bool gone;                       /* it goes on as another stream */
 	bool unborn;                     /* nothing is known of it before its first record */
 	bool early;    /* woken since it came to its processor: maybe while it fell asleep */
-	bool server;   /* a kernel thread: as with a context, what it does has to do with whom it
-			  serves, not with what it did before it slept */
-	bool anybodys; /* server: woken by whoever passes by (RCU), for nobody's sake */
+	bool server;   /* a kernel thread: as with a context, what it does has to do with the thread
+			  that it serves, not with what it did before it slept */
+	bool anybodys; /* server: woken by any passing thread (RCU), for nobody's sake */
 	bool credited; /* context, server: this run has a known cause, hence a path */
 	bool woken;    /* while it waited for something that the library knows */
 	bool answered; /* ... and may go on since: it is ready, or runs, and only the record of its
@@ -101,7 +101,8 @@ struct kernel_view {
 	uint32_t asleep_state;       /* what it waited in before it became ready */
 	uint32_t asleep_site;        /* kernel function where it is about to sleep; 0: not known */
 	enum graph_verb_kind asleep_on; /* wait, or the one on its call's queue */
-	uint32_t packet_by;     /* who put the packet that this stream handed to a device last */
+	uint32_t packet_by;     /* the actor that put the packet that this stream handed to a device
+				   last */
 	uint32_t packet_socket; /* ... and whose it is */
 	uint64_t packet;        /* its key */
 	uint64_t ack;           /* of the segment being handled, while its socket is not known */
@@ -112,10 +113,10 @@ struct kernel_view {
 	/* A task: to it its runtime's scheduler is what the kernel is to others (rules_task.c). */
 	struct {
 		enum trace_task how;
-		bool waits;        /* in the wait that its last task_wait began */
-		uint32_t arrivals; /* queue: it has come to a meeting; NONE */
-		uint32_t
-			channel; /* queue: the same at a channel with a buffer, for its next or present wait; NONE */
+		bool waits;         /* in the wait that its last task_wait began */
+		uint32_t arrivals;  /* queue: it has come to a meeting; NONE */
+		uint32_t channel;   /* queue: the same at a channel with a buffer, for its next or
+				    present wait; NONE */
 		uint32_t processor; /* that it had last */
 		uint32_t *needs;    /* streams: its wait needs their ends, too */
 		size_t nr_needs, needs_capacity;
@@ -179,8 +180,7 @@ struct thread {
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
 	uint32_t nr_held, nr_machines;
-	uint32_t nr_units_held; /* of semaphores that were always used as locks until now */
-	struct awaited awaits;  /* MODE_WAITING */
+	struct awaited awaits; /* MODE_WAITING */
 	struct {
 		struct awaited outer; /* interrupted: by its handler; */
 		struct io outer_io;   /* ... active: in that call */
@@ -192,6 +192,7 @@ struct thread {
 		uint64_t begin_ns, end_ns; /* the last of them */
 		uint32_t nr;               /* in a row, with next to nothing in between */
 		bool held;                 /* a lock meanwhile */
+		uint32_t nr_units_held;    /* now: of semaphores that were always used as locks */
 		bool broken;               /* the last one ended before its time: by a signal */
 		struct nap_row row[MODEL_NAP_ROWS];
 		bool gave; /* somebody something, since the last nap */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs.c - what rules say, told to the graph and to whoever listens beside it; where a path begins
+/* verbs.c - what rules say, told to the graph and to listeners beside it; where a path begins
  * and ends. */
 #include "model/model_private.h"
 
@@ -128,7 +128,7 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 {
 	if (BASE_UNLIKELY(t->cpu.processor_queue != NONE))
 		model_add_processor(m, t, time_ns, state);
-	/* What ends this wait the library does not know; but who woke the thread is known. */
+	/* The library does not know what ends this wait; but the waker is known. */
 	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
 		t->k.woken = false;
 		if (t->k.answered) {

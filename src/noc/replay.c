@@ -127,7 +127,7 @@ static enum base_status replay_arrived(
 
 /* ---- before the first cycle ------------------------------------------------------------------ */
 
-/* Who waits for whom: the dependencies the other way round. */
+/* The waiters for each packet: the dependencies the other way round. */
 static enum base_status find_waiters(struct replay *r, struct base_err *err)
 {
 	const struct noc_pdg *g = r->g;

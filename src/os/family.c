@@ -138,8 +138,8 @@ size_t os_family_kill(struct os_family *f, uint64_t patience_ns)
 	size_t nr = 1, nr_before;
 	if (!family_hold(f))
 		return 0;
-	/* Children of who dies come to the keeper, maybe behind where the list was read by then:
-	 * nobody is left when two lists in a row say so. */
+	/* Children of a process that dies come to the keeper, maybe behind where the list was read
+	 * by then: nobody is left when two lists in a row say so. */
 	do {
 		pid_t child[FAMILY_AT_ONCE];
 		nr_before = nr;

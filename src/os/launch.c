@@ -107,7 +107,7 @@ enum base_status os_check_preload(const char *path, struct base_err *err)
 
 enum elf_kind { ELF_none, ELF_dynamic, ELF_static, ELF_other_machine, ELF_other_libc };
 
-/* Is its loader glibc's? (As preload/suits.c has it, of whom the program executes.) */
+/* Is its loader glibc's? (As preload/suits.c has it, of what the program executes.) */
 static bool launch_has_glibc(int fd, const Elf64_Phdr *interpreter)
 {
 	char path[PATH_MAX] = "";

@@ -26,8 +26,8 @@ enum base_status os_check_preload(const char *path, struct base_err *err) BASE_M
 /* Can argv[0] be run? ret_path: what will be executed. *ret_exit_code: 126, 127, 125 when not. */
 enum base_status os_find_program(const char *name, char ret_path[PATH_MAX], int *ret_exit_code,
 	struct base_err *err) BASE_MUST_CHECK;
-/* Who runs a script, by its first n bytes, with room for one more: "#! /bin/sh -e" -> "/bin/sh".
- * False: it is none. */
+/* The program that runs a script, by its first n bytes, with room for one more: "#! /bin/sh -e" ->
+ * "/bin/sh". False: it is none. */
 bool os_interpreter_of(char *head, ssize_t n, char ret_path[PATH_MAX]);
 /* Can it be recorded from inside? ERR_ENV: it is static, setuid, of another machine or C library. `rewritten`:
  * it records itself, so it may be static. */

@@ -12,7 +12,7 @@ struct platform_machine;
 
 struct platform_event {
 	uint64_t time_ns, order;
-	struct platform_machine *machine; /* whom it wakes */
+	struct platform_machine *machine; /* the machine that it wakes */
 	uint64_t turn;                    /* of the machine: an older one is void */
 };
 struct platform_events { /* {0} is empty */

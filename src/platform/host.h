@@ -35,7 +35,7 @@ struct platform_system {
 
 	struct platform_queue processors; /* pool: those that run applications */
 	struct platform_processor *irq_processor;
-	struct platform_queue softirq; /* pool of one: who works in interrupts */
+	struct platform_queue softirq; /* pool of one: what works in interrupts */
 	struct platform_queue bus;     /* pool of one: the I/O bus */
 	struct platform_part interrupt, driver;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - stopping and going on; who waits on which queue; processors and interrupts. */
+/* machine.c - stopping and going on; waits on queues; processors and interrupts. */
 #include "platform/machine.h"
 
 #include <math.h>
@@ -380,7 +380,7 @@ static void machine_go_on(struct platform_sim *s, struct platform_machine *m)
 		wait_in(&then->waiting, &then->waiting_last, m);
 }
 
-/* Units have come: who waits for them? */
+/* Units have come: which machine waits for them? */
 static void wake_takers(struct platform_sim *s, struct platform_queue *q)
 {
 	while (q->waiting) {
@@ -467,7 +467,7 @@ void platform_sleep(struct platform_sim *s, struct platform_machine *m, uint64_t
 	schedule(s, m, until_ns > s->now_ns ? until_ns : s->now_ns);
 }
 
-/* Who waited for the first and then for the token waited for the first all that time. */
+/* A machine that waited for the first and then for the token waited for the first all that time. */
 void platform_taken(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_want w = m->want;

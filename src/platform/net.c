@@ -86,8 +86,8 @@ static bool net_hand_over(
 }
 
 /* Level 4: to the card, or, when it has no descriptor or others are waiting for one, behind them.
- * Nobody takes from the device queue but the driver: who took there what others had put would have
- * to find the same again whenever the run is replayed. */
+ * Only the driver takes from the device queue: any other taker of what others had put would have to
+ * find the same again whenever the run is replayed. */
 static bool transmit(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 4);

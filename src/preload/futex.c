@@ -58,7 +58,7 @@ long preload_futex(long number, long word, long op, long value, long limit, long
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
-	case FUTEX_LOCK_PI: /* somebody has it: who gives it up wakes one */
+	case FUTEX_LOCK_PI: /* a thread has it: giving it up wakes one */
 	case FUTEX_LOCK_PI2:
 		return sleep_on(&c, object, PRELOAD_SITE);
 	case FUTEX_UNLOCK_PI:

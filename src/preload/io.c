@@ -85,7 +85,8 @@ void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t r
 		return result;                                                                     \
 	}
 
-/* The kernel looks at no more pieces than IOV_MAX: who names more of them may not have them. */
+/* The kernel looks at no more pieces than IOV_MAX: a caller that names more of them may not have
+ * them. */
 static uint64_t io_sum(const struct iovec *vector, size_t n)
 {
 	uint64_t nr_bytes = 0;

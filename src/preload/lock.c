@@ -310,7 +310,7 @@ static void once_routine(void)
 	pthread_cleanup_pop(1);
 }
 
-/* Held by whoever runs the routine; nobody else records more than having waited for it. */
+/* Held by the thread that runs the routine; no other records more than having waited for it. */
 PRELOAD_INLINE int once(pthread_once_t *control, void (*routine)(void), uintptr_t site)
 {
 	bool done = __atomic_load_n(control, __ATOMIC_ACQUIRE) & ONCE_DONE;

@@ -22,9 +22,9 @@ enum {
 #define SITE_MASK ((1ull << TAG_SHIFT) - 1)
 
 /* The upper bits of `site`, `life` and `path` belong to the address: a slot that two threads wrote
- * at once is none. Nothing else orders a note's words for others: who uses a lock has got it from
- * who made it, after that, and whatever order the program made for that holds for the note, too,
- * also where the processor reorders stores. */
+ * at once is none. Nothing else orders a note's words for others: a user of a lock has got it from
+ * its maker, after that, and whatever order the program made for that holds for the note, too, also
+ * where the processor reorders stores. */
 static struct note {
 	uint64_t address, site, heap_site;
 	uint64_t life;       /* no two notes have the same */

@@ -19,7 +19,7 @@ static void message_wait_begins(const struct message_call *call, bool full)
 	PRELOAD_RECORD_WAIT(message_wait, call->site, call->object, full);
 }
 
-/* Who takes makes room from when it calls: whoever waits for that may be back before it is. */
+/* A taker makes room from when it calls: a thread that waits for that may be back before it is. */
 static void receive_begins(const struct message_call *call, uint64_t wanted)
 {
 	PRELOAD_RECORD(message_receive, call->object, wanted, call->site);

@@ -23,7 +23,8 @@ enum {
 	BUILD_ID_WORDS = 3,
 };
 
-/* What has been recorded. Guarded by `scanning`: who finds it taken leaves it to the other. */
+/* What has been recorded. Guarded by `scanning`: a thread that finds it taken leaves it to the
+ * other. */
 static struct {
 	uint64_t bias, seen_in; /* the last scan that saw it */
 } modules[MODULES_MAX];

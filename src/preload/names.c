@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 /* Recorded when the call has succeeded: then the kernel has read the name, so that we may. (Some
- * errors come before that, and who provokes one may pass anything.) */
+ * errors come before that, and a caller that provokes one may pass anything.) */
 static void record_named(
 	unsigned op, const char *path, uint64_t site, uint64_t begin_tsc, int result)
 {

@@ -352,7 +352,8 @@ EPOLL(epoll_pwait2,
 		const sigset_t *mask),
 	(epoll, events, n, limit, mask))
 
-/* ---- signals: as who polls no descriptor, and is interrupted --------------------------------- */
+/* ---- signals: as polling no descriptor, and being interrupted
+ * --------------------------------- */
 
 static void signal_end(struct readiness *r, bool came)
 {

@@ -74,8 +74,9 @@ static bool layout_of(const struct ring_head *head, uint64_t size_bytes, struct 
 	       (!ret->nr_tables || tally_layout_fits(&copy, size_bytes));
 }
 
-/* Its lock is on the first byte; of who is in none of our namespaces the kernel has no number. (A
- * stat() of /proc/self/ns/pid says the same, but at a program's start /proc has nothing of it yet.)
+/* Its lock is on the first byte; the kernel has no number of a recorder that is in none of our
+ * namespaces. (A stat() of /proc/self/ns/pid says the same, but at a program's start /proc has
+ * nothing of it yet.)
  */
 static bool sees_recorder(long fd)
 {
@@ -102,8 +103,8 @@ static struct ring_head *map_ring(const char *path,
 	return head;
 }
 
-/* The inode of our pid namespace, if it is not the recorder's; 0: it is, or /proc is not there. Who
- * has a parent that is in another one sees none: so a fork's child that sees its parent need not
+/* The inode of our pid namespace, if it is not the recorder's; 0: it is, or /proc is not there. A
+ * process whose parent is in another one sees none: so a fork's child that sees its parent need not
  * ask. */
 static uint64_t pid_namespace(const struct ring_head *head, uint64_t of_parent)
 {
@@ -234,7 +235,7 @@ static void preload_set_direct(struct ring_head *head)
 }
 
 /*
- * Called by whoever comes first: our constructor, a wrapper in another library's constructor, or a
+ * Called by the first to come: our constructor, a wrapper in another library's constructor, or a
  * fork's child. Others see `nowhere` in the meantime, as do the functions that are called from here
  * and happen to be wrapped.
  */

@@ -112,7 +112,7 @@ static size_t sandbox_read(const char *path, void *to, size_t nr_bytes)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* (The ring's word is not to be trusted yet; a wrong one has us go on to who checks it.) */
+/* (The ring's word is not to be trusted yet; a wrong one has us go on to the check.) */
 bool preload_sandbox_inherited(const char *ring_path)
 {
 	char text[PRELOAD_PAGE];
@@ -125,7 +125,7 @@ bool preload_sandbox_inherited(const char *ring_path)
 	return preload_sandbox.no_calls;
 }
 
-/* (the kernel takes the counter from who is strict, too) */
+/* (the kernel takes the counter from a strict thread, too) */
 static bool sandbox_clock(int option, unsigned long how)
 {
 	bool is_strict = option == PR_SET_SECCOMP && how == SECCOMP_MODE_STRICT;

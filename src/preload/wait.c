@@ -221,7 +221,7 @@ PRELOAD_EXPORT int sem_post(sem_t *semaphore)
 
 enum {
 	SEM_OPS_TRIED = 64,
-	SEM_OPS_MAX = 500, /* the kernel's; who names more of them may not have them */
+	SEM_OPS_MAX = 500, /* the kernel's; a caller that names more of them may not have them */
 };
 
 static uint64_t wait_sysv_object(int id, const struct sembuf *op)

@@ -590,7 +590,7 @@ static bool convert_fields(struct record_converter *c, struct record_thread *t,
 		case ROLE_site:
 			value = record_image_site(&c->world, t->image, value);
 			break;
-		case ROLE_pid: /* in the namespace of who says it */
+		case ROLE_pid: /* in the namespace of the process that says it */
 			if (t->image->pid_ns && value)
 				value = record_pids_process(&c->pids, t->image->pid_ns, value);
 			again = again && !t->image->pid_ns;
@@ -640,7 +640,7 @@ static void put_affinity(struct record_converter *c, struct record_thread *t, ui
 	record_thread_put(c, t, &r);
 }
 
-/* Of a new image, from outside: who started it may have limited it by ways that nobody wraps. The
+/* Of a new image, from outside: its starter may have limited it by ways that nobody wraps. The
  * first one began with its starter's, if it has ended before we look. */
 static void look_at_affinity(struct record_converter *c, struct record_thread *t, uint64_t time_ns)
 {

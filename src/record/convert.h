@@ -84,9 +84,9 @@ struct record_map_event { /* RECORD_EVENT_map: an executable mapping */
 struct record_map {
 	uint64_t start, end, file_offset;
 	uint32_t path;
-	uint32_t
-		unwinder; /* record/unwind.c: 0: not asked for; RECORD_UNWINDER_NONE: there is none */
-	uint64_t bias;    /* of an unwinder */
+	uint32_t unwinder; /* record/unwind.c: 0: not asked for; RECORD_UNWINDER_NONE: there is
+			     none */
+	uint64_t bias;     /* of an unwinder */
 };
 #define RECORD_UNWINDER_NONE UINT32_MAX
 
@@ -99,9 +99,9 @@ struct record_task { /* a tid, as the kernel sees it */
 	bool counted;                /* ... and is in nr_unattached, because it did not come */
 	bool since_exec;             /* its present life began with an exec, not with a fork */
 	uint64_t await_ns;           /* since when */
-	uint32_t nr_marks;           /* that wait: who comes after them is not known yet */
+	uint32_t nr_marks;           /* that wait: what comes after them is not known yet */
 	uint32_t nr_ends;            /* that wait: of lives */
-	uint32_t reserved;           /* stream of who comes then; 0: not asked for yet */
+	uint32_t reserved;           /* stream of the one that comes then; 0: not asked for yet */
 	uint64_t live;               /* leader: tasks of the process that have not ended */
 	uint64_t exit_ns;            /* of its present life, if that was written; 0: not yet */
 	struct record_map *map;      /* leader: code that was mapped since the exec */
@@ -160,7 +160,7 @@ struct record_converter {
 	const struct os_clock *clock;
 	struct record_sink sink;
 	struct record_world world;
-	uint32_t starter; /* pid of who started the first image; 0: not known */
+	uint32_t starter; /* pid of the first image's starter; 0: not known */
 	struct record_thread **thread;
 	size_t nr_threads, thread_capacity;
 	struct base_map threads; /* (image, number) -> index */

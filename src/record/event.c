@@ -18,7 +18,8 @@
 enum {
 	HOLD_NS = 2000000000,  /* a stdio call's beginning is in the ring only when it has ended */
 	ATTACH_NS = 200000000, /* how long a new image may take to attach */
-	/* who did not attach, lived no longer and was mentioned by nobody gets no stream */
+	/* a thread that did not attach, lived no longer and was mentioned by nobody gets no
+	 * stream */
 	SHORT_LIFE_NS = 20000000,
 	FAULT_RUN_NS = 100000,   /* of the processor's time, in a fault, between sleeps */
 	UNATTACHED_NS = 5000000, /* ... and is not even counted as not recorded */

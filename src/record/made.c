@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * made.c - names of locks that have no symbol: after who made them.
+ * made.c - names of locks that have no symbol: after their makers.
  *
- * Who called pthread_mutex_init() is often a function that makes all locks of a program or of its
- * libraries (apr_thread_mutex_create, g_rec_mutex_impl_new): then a name after it tells nothing. So
- * the call path is followed outwards past such functions: those of the C and C++ runtimes; and, of
- * those that are called on several ways, those that are named after locks, and the nameless of
- * libraries. If who is found is in a library, the first one outside of it is said, too.
+ * The caller of pthread_mutex_init() is often a function that makes all locks of a program or of
+ * its libraries (apr_thread_mutex_create, g_rec_mutex_impl_new): then a name after it tells
+ * nothing. So the call path is followed outwards past such functions: those of the C and C++
+ * runtimes; and, of those that are called on several ways, those that are named after locks, and
+ * the nameless of libraries. If who is found is in a library, the first one outside of it is said,
+ * too.
  */
 #include "record/made.h"
 

@@ -212,7 +212,7 @@ static bool tuple_of(const struct record_descriptor *d, uint64_t *ret_tuple, uns
 	size_t nr_local = (size_t)(space - local), nr_peer = (size_t)(end - peer);
 	bool has_local = nr_local > 1 || *local != '-', has_peer = nr_peer > 1 || *peer != '-';
 	if (!strncmp(d->name, "unix ", 5) && has_local != has_peer) {
-		/* Only the one who listens has a name: who was accepted n-th is who connected n-th.
+		/* Only the listener has a name: the n-th accepted is the n-th connected.
 		 */
 		*ret_side = has_peer;
 		*ret_tuple = has_local ? object_hash_text(local, nr_local)

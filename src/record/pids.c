@@ -45,7 +45,7 @@ static bool is_in_namespace(int dir_fd, const char *task, uint64_t ns)
 	       st.st_ino == ns;
 }
 
-/* In that directory of /proc, who is `number` in the namespace; 0: nobody that lives. */
+/* In that directory of /proc, the process that is `number` in the namespace; 0: none that lives. */
 static uint32_t look_in(const char *directory, uint64_t ns, uint32_t number)
 {
 	uint32_t found = 0;

@@ -6,7 +6,8 @@
 #include "base/base.h"
 #include "ring/ring.h"
 
-/* From here on numbers are nobody's: of who was gone before we looked. (Linux has up to 1 << 22.)
+/* From here on numbers are nobody's: of processes that were gone before we looked. (Linux has up to
+ * 1 << 22.)
  */
 enum { RECORD_PIDS_NOBODY = 1 << 30 };
 

@@ -14,7 +14,7 @@ struct module {
 	size_t nr, capacity;
 };
 
-/* Whose tables count. */
+/* The image whose tables count. */
 struct image {
 	uint32_t number;
 	struct module *module;
@@ -38,7 +38,7 @@ struct record_coder {
 	struct target_encoder_room room;
 	struct memory_chunk_head head; /* magic 0: there is no chunk */
 	uint8_t chunk[MEMORY_RING_BLOCK_BYTES], *to;
-	uint64_t word[MEMORY_PIECE_WORDS]; /* of a piece: who wrote them may write again */
+	uint64_t word[MEMORY_PIECE_WORDS]; /* of a piece: their writer may write again */
 };
 
 struct record_words *record_words_new(void)

@@ -16,7 +16,7 @@ struct actors_build {
 	struct base_map rows;   /* number of the row's name -> row */
 	uint32_t *row_of;       /* by actor; REPORT_NONE: not shown */
 	struct base_map states; /* (row, state's identity and place) -> state row */
-	struct base_map waits;  /* (row, number of the name of who had it) -> index */
+	struct base_map waits;  /* (row, number of its holder's name) -> index */
 	size_t *state_capacity, *ready_capacity; /* by row */
 };
 
@@ -206,7 +206,8 @@ static void sort_all(struct report_actors *out)
 		if (r->nr_had)
 			qsort(r->had, r->nr_had, sizeof *r->had, by_had_time);
 	}
-	for (size_t i = 0; i < out->nr_actors; i++) /* who never did anything is not shown */
+	for (size_t i = 0; i < out->nr_actors; i++) /* an actor that never did anything is not
+						       shown */
 		if (out->actor[i].total_ns || out->actor[i].path_ns > 0) {
 			struct report_actor keep = out->actor[nr];
 			out->actor[nr++] = out->actor[i];

@@ -34,7 +34,7 @@ struct rows {
 	} in_row, in_topic;
 	size_t nr, capacity, functions_capacity;
 };
-/* Who it was: one of them, or how many. */
+/* The actors: one of them, or how many. */
 struct actors {
 	const struct actor_share *most;
 	double path_ns; /* of all */

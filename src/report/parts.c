@@ -6,7 +6,7 @@
  * which others wait, is what matters then: all that is done under such a lock is the lock's part,
  * wherever the time goes. A lock that keeps nobody waiting hides nothing that is done under it.
  * What is not the program's doing is no part: waiting for processors that other programs had, for
- * whoever was not recorded, longpole itself.
+ * what was not recorded, longpole itself.
  */
 #include "report/locks/locks_private.h"
 #include "report/private.h"
@@ -73,8 +73,8 @@ static enum base_status parts_add_lock(
 	return BASE_OK;
 }
 
-/* A lock that whoever runs has is what a program spends its time under, whether or not it holds
- * anybody up: a part only where threads wait for it much of the time. */
+/* A lock that every running thread has is what a program spends its time under, whether or not it
+ * holds anybody up: a part only where threads wait for it much of the time. */
 static double parts_waited_min(const struct parts *w, const struct report_lock *l)
 {
 	const double much = 0.1;

@@ -90,7 +90,8 @@ struct report_function {
 	struct report_inlined inlined[REPORT_INLINED_MAX];
 	size_t nr_inlined;
 };
-struct report_main { /* a function that nearly all of a row's running time is spent in; name NULL: none */
+struct report_main { /* a function that nearly all of a row's running time is spent in; name NULL:
+			none */
 	const char *name, *where;
 	const char *sampled; /* the same where the samples were: of a library, or what is inlined */
 };
@@ -244,7 +245,7 @@ struct report_way {                 /* from one rank to another, over all commun
 struct report_messages {
 	struct base_arena *arena;
 	struct report_trace trace;
-	struct report_way *way; /* who lets others wait longest first */
+	struct report_way *way; /* the one that lets others wait longest first */
 	size_t nr_ways;
 	struct model_mpi_traffic all;
 	struct model_link link; /* nr_messages 0: nobody waited for one */

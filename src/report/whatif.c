@@ -159,7 +159,7 @@ static bool match_edit(const struct resolver *w, uint32_t state, const struct re
 	return by == BY_PART && match_link(w, state, e);
 }
 
-/* The longest of them, for who has to choose another name; `ns` is spoilt. */
+/* The longest of them, for a user who has to choose another name; `ns` is spoilt. */
 static void add_longest(const struct resolver *w, double *ns, struct base_str *out)
 {
 	for (unsigned nr = 0; nr < 3; nr++) {
@@ -208,9 +208,9 @@ static const struct report_part *whatif_part(const struct resolver *w, const cha
 	return part || report_is_part_number(name) ? part : report_find_part(&w->locks, name);
 }
 
-/* A wait or a hand-off goes only when all of its part does. Who takes longer loses its processor as
- * much oftener, which goes with what it does: the waits for a processor of everybody else, which
- * have the same state, are as long as they were. */
+/* A wait or a hand-off goes only when all of its part does. An actor that takes longer loses its
+ * processor as much oftener, which goes with what it does: the waits for a processor of everybody
+ * else, which have the same state, are as long as they were. */
 static bool whatif_leaves(
 	const struct resolver *w, const struct report_state_share *x, double factor)
 {
@@ -255,8 +255,8 @@ static enum base_status apply_to_part(struct resolver *w, const struct report_ed
 	return match->example ? BASE_OK : report_no_memory(err);
 }
 
-/* Without a lock that whoever runs has (an interpreter's), nobody waits for it: taking the waits
- * away is taking it away. */
+/* Without a lock that every running thread has (an interpreter's), nobody waits for it: taking the
+ * waits away is taking it away. */
 static bool is_elided(const struct resolver *w, const struct report_edit *e, uint32_t state)
 {
 	return e->verb == REPORT_EDIT_elide ||
@@ -769,7 +769,8 @@ static enum base_status start_replay(struct report_whatif *out, const struct rep
 	return s == BASE_OK ? report_replay_spins(&out->base, w->m, err) : s;
 }
 
-/* Who waits for ever, and for what: where to look for what the recording does not say. */
+/* The actors that wait for ever, and for what: where to look for what the recording does not
+ * say. */
 static enum base_status name_stuck(struct report_replay_prediction *r, struct model *m,
 	struct base_arena *arena, struct base_err *err)
 {

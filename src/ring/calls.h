@@ -18,7 +18,7 @@ enum calls_function {
 enum {
 	CALLS_LEAF = 1,   /* one in so many is timed; without it all are */
 	CALLS_CPU = 2,    /* processor time is measured, too, of one in so many */
-	CALLS_LOCK = 4,   /* who finds it taken waits: such calls are all timed */
+	CALLS_LOCK = 4,   /* a thread that finds it taken waits: such calls are all timed */
 	CALLS_STREAM = 8, /* the same, and of those that reach the kernel processor time, too */
 };
 enum calls_timing {
@@ -29,7 +29,7 @@ enum calls_timing {
 	TIMING_lock = CALLS_LEAF | CALLS_LOCK,
 	TIMING_read_lock = TIMING_lock,
 	TIMING_write_lock = TIMING_lock,
-	TIMING_spin_lock = CALLS_LEAF, /* who waits is busy */
+	TIMING_spin_lock = CALLS_LEAF, /* a waiter is busy */
 	TIMING_text_in = CALLS_STREAM,
 	TIMING_bytes_in = CALLS_STREAM,
 	TIMING_text_out = CALLS_STREAM,

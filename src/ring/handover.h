@@ -94,7 +94,7 @@ static inline long handover_open(handover_call *call, const char *path, uint64_t
 	return file < 0 ? file : handover_believe(call, file, user_id, ret_bytes);
 }
 
-/* The same of a name that whoever traces us gave (attach.h): one of its descriptors, which lies in
+/* The same of a name that our tracer gave (attach.h): one of its descriptors, which lies in
  * no directory. */
 static inline long handover_open_given(handover_call *call, const char *path, uint64_t *ret_bytes)
 {

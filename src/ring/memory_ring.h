@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory_ring.h - the contract between the runtime library of rewritten programs (target*.c) and
- * who reads their memory streams (session/memory.c, or an analysis on the fly).
+ * the readers of their memory streams (session/memory.c, or an analysis on the fly).
  *
  * One file in the session's directory (session/place.h), whose path is in LONGPOLE_MEMORY: a head,
  * then blocks of MEMORY_RING_BLOCK_BYTES, each one chunk of memory/stream/stream.h. A writer takes a FREE
@@ -48,9 +48,9 @@ struct memory_ring_head {
 	uint64_t wait_ticks, encode_ticks; /* atomic: what recording cost the program */
 	uint64_t words, pieces;            /* atomic: raw words encoded */
 	uint32_t state[MEMORY_RING_BLOCKS_MAX];
-	uint32_t
-		live; /* 1: who reads wants to follow: chunks end where a thread waits for others */
-	uint32_t raw; /* in how many blocks, the first, who reads encodes what is not encoded */
+	uint32_t live;   /* 1: the reader wants to follow: chunks end where a thread waits for
+			 others */
+	uint32_t raw;    /* in how many blocks, the first, the reader encodes what is not encoded */
 	uint32_t active; /* atomic: blocks in that state, of programs that `longpole cc` built */
 };
 enum { MEMORY_RING_HEAD_BYTES = 8192 };

@@ -158,8 +158,8 @@ PROCESSOR_INLINE void processor_ask_to_write(const void *at)
 		processor_done_;                                                                   \
 	})
 
-/* The same way: one writer, whose handlers may come between; who reads while the program runs takes
- * each counter by itself. */
+/* The same way: one writer, whose handlers may come between; a reader takes each counter by itself
+ * while the program runs. */
 #define PROCESSOR_ADD(counter, amount)                                                             \
 	((void)__atomic_fetch_add(&(counter), (uint64_t)(amount), __ATOMIC_RELAXED))
 #define PROCESSOR_INC(counter)        ((void)__atomic_fetch_add(&(counter), 1, __ATOMIC_RELAXED))

@@ -23,7 +23,7 @@
  * Nothing here takes a lock, allocates, or makes a system call.
  *
  * What orders it for the two sides, on processors that reorder stores, too (64-bit ARM):
- * - Word 0 is stored by release and read by acquire: who sees it sees words 1..n.
+ * - Word 0 is stored by release and read by acquire: a reader that sees it sees words 1..n.
  * - A block's pid, tid, image ... are written before its state becomes ACTIVE, nr_words before it
  *   becomes DONE, both by release; the session looks at the state by acquire first.
  * - The session zeroes a block before it sets its bit by release; a writer takes the bit by an
@@ -95,7 +95,7 @@ struct ring_tag {
  * - note_link: w1 = name id (0: deferred), w2 = instance, w3 = flags
  * - note_identify: w1 = connection
  *
- * A barrier's parties (0: not known, who leaves first opens it), what a System V message queue
+ * A barrier's parties (0: not known, the first to leave opens it), what a System V message queue
  * holds at most, an eventfd's first value and a POSIX message queue's (unless 0) are token_set
  * records; reads and writes of an eventfd are io records of 8 bytes. A descriptor is described
  * again, with the same incarnation, when a socket has got its peer: the last description counts. A
@@ -105,7 +105,9 @@ struct ring_tag {
  */
 #define RING_OBJECT_TYPE_SHIFT 48
 #define RING_OBJECT_ADDRESS    ((1ull << 48) - 1)
-#define RING_OBJECT_SHARED     (1ull << 63) /* pthread pshared, named: several processes may use it */
+#define RING_OBJECT_SHARED                                                                         \
+	(1ull << 63) /* pthread pshared, named: several processes may use
+					       it */
 
 /* Kinds of 128 and more exist in the ring only. Texts are padded to 8 bytes with zeros. */
 enum ring_kind {
@@ -228,7 +230,8 @@ struct ring_head {
 	uint64_t tables_offset;
 	uint64_t ns_per_tick_32; /* << 32; set before the program starts */
 	uint32_t nr_tables, tally_mask;
-	/* The recorder's pid namespace, and the device of its /proc: who sees others says so. */
+	/* The recorder's pid namespace, and the device of its /proc: a process that sees others
+	 * says so. */
 	uint64_t pid_ns, proc_dev;
 	/* Of an affinity mask the kernel reads so many bytes, however many the program says that it
 	 * has: no more are looked at. 0: not known, none are. */

@@ -322,7 +322,8 @@ static uint64_t put_kind(struct record_converter *c, const struct session_result
 	return total_ns;
 }
 
-/* Whose records are like those of that kind (RING_verb and its kin: annotations, like the rest). */
+/* The kinds whose records are like those of that kind (RING_verb and its kin: annotations, like the
+ * rest). */
 static enum session_probe probe_of(unsigned kind)
 {
 	if (kind == RING_stack || kind == RING_descriptor)

@@ -21,7 +21,7 @@
 #endif
 
 enum {
-	ENCODED_MAX = 4, /* chunks of a round: who waits for the program's end must not wait long */
+	ENCODED_MAX = 4, /* chunks of a round: the wait for the program's end must not be long */
 	WARM_BESIDE = 16 /* blocks that are in use when we encode beside the program */
 };
 
@@ -230,7 +230,7 @@ static void memory_give_back(struct session_memory *m, uint32_t block)
 		(void)syscall(SYS_futex, &m->head->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* (Who reads along gives all back at once: memory_pass_on().) */
+/* (A reader beside us gives all back at once: memory_pass_on().) */
 static void give_back_now(struct session_memory *m, uint32_t block)
 {
 	if (!m->taker)
@@ -250,7 +250,7 @@ static void look_at_tables(struct session_memory *m)
 	}
 }
 
-/* A chunk of the stream, to the trace, or who reads along. */
+/* A chunk of the stream, to the trace, or to the reader beside us. */
 static void memory_put(struct session_memory *m, struct record_converter *c,
 	struct session_memory_stream *s, const uint8_t *chunk)
 {
@@ -416,7 +416,7 @@ bool session_memory_can_wait(const struct session_memory *m)
 	return nr_taken < memory_ring_waiting_max(SESSION_MEMORY_BLOCKS);
 }
 
-/* Who encodes what the program leaves raw, and when: we do, at once on a processor that nobody else
+/* What the program leaves raw is encoded by us, at once on a processor that nobody else
  * needs, else in the end. When there is no room to leave it for the end, the program does, with all
  * its threads, but for what a spare processor of later can do. */
 static void share_work(struct session_memory *m, bool has_spare, bool final)

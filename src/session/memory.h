@@ -23,7 +23,7 @@ struct session_memory_stream {
 	bool linked; /* its thread's stream of records is known */
 };
 
-/* Who takes the chunks in place of a trace. */
+/* What takes the chunks in place of a trace. */
 struct session_memory_taker {
 	void *ctx;
 	bool (*has_room)(void *ctx); /* false: come again */

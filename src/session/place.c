@@ -32,7 +32,7 @@ static bool is_private_directory(int fd)
 	       (st.st_mode & 07777) == 0700;
 }
 
-/* It has its name when it is locked: who sees it without a lock sees a dead recorder's. */
+/* It has its name when it is locked: without a lock it is a dead recorder's. */
 static int make_session(int dir_fd)
 {
 	static const char made[] = "making";

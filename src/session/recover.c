@@ -300,7 +300,7 @@ static enum base_status copy_records(
 		       : status;
 }
 
-/* Whose memory streams those are, and what was not encoded yet, is not kept. */
+/* The owner of memory streams, and what was not encoded yet, are not kept. */
 static enum base_status count_memory_chunks(
 	struct recovery *r, struct trace_reader *reader, struct base_err *err)
 {

@@ -133,7 +133,7 @@ enum base_status session_ring_create(struct session_ring *r, size_t size_bytes,
 		map = mmap(NULL, r->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		refused = map == MAP_FAILED ? errno : 0;
 	}
-	/* Who is in another pid namespace learns it from this. */
+	/* A process in another pid namespace learns it from this. */
 	(void)fcntl(
 		fd, F_SETLK, &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1});
 	if (refused) {

@@ -42,7 +42,8 @@ enum {
 	BUSY_LATELY_NS = 250000000,
 	INTERVAL_BUSY_NS = 1000000, /* between two looks at the buffers */
 	INTERVAL_NS = 5000000,
-	INTERVAL_SYSTEM_NS = 10000000, /* its buffers are large; names of who ends soon are not */
+	INTERVAL_SYSTEM_NS = 10000000, /* its buffers are large; names of threads that end soon are
+					  not */
 	INTERVAL_IDLE_NS = 20000000,
 	BIRTH_NS = 50000000,
 	USED_BUSY = 32, /* blocks in use that make us look more often: what is read soon is still
@@ -57,7 +58,9 @@ enum {
 
 /* What the converter holds back until it knows whose it is: 2 s. */
 #define LATE_PROGRAM_NS UINT64_C(2200000000)
-#define ASKED_WITHIN    0.05 /* of the run: who ends that soon after a signal ends because of it */
+#define ASKED_WITHIN                                                                               \
+	0.05 /* of the run: a program that ends that soon after a signal ends
+				because of it */
 
 #define EACH_SOURCE(x)                                                                             \
 	for (const struct session_source *(x) = session_sources;                                   \
@@ -623,7 +626,7 @@ static bool any_known_alive(const struct session *s)
 	return false;
 }
 
-/* Who was just born may not be known yet. */
+/* A thread that was just born may not be known yet. */
 static bool session_any_alive(const struct session *s)
 {
 	return os_time_ns(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->result->elapsed_ns + BIRTH_NS ||

@@ -87,7 +87,7 @@ struct session_options {
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
 	enum session_locks locks;
-	bool heap;        /* locks in allocated memory are named by who allocated it */
+	bool heap;        /* locks in allocated memory are named by its allocator */
 	bool calls;       /* count library calls, nothing else (calls.def) */
 	bool kernel_time; /* with calls: time inside of system calls, where BPF may count it */
 	struct system_hardware hardware; /* with calls: events that are counted in them */

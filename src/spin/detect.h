@@ -105,9 +105,10 @@ struct spin_verdict {
  * time of the caller, which does not go back; 0 if there is none. */
 struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t now);
 
-/* Short cuts for who sees without the RUB that an iteration did not spin, and tells its registers'
- * changes later, several iterations' as one. The BCT at `pc` is taken again: as spin_branch() of an
- * iteration that changed a register. False: it is not in the SDT, and nothing was done. */
+/* Short cuts for a caller that sees without the RUB that an iteration did not spin, and tells its
+ * registers' changes later, several iterations' as one. The BCT at `pc` is taken again: as
+ * spin_branch() of an iteration that changed a register. False: it is not in the SDT, and nothing
+ * was done. */
 bool spin_branch_changed(struct spin_detector *d, uint64_t pc, uint64_t now);
 /* What was told does not reach back to where the current iteration of `pc` began: it is not
  * spinning. */

@@ -38,8 +38,8 @@ struct spin_loop_word {
 struct spin_loop_code {
 	enum spin_loop_kind kind;
 	uint64_t begins, branch; /* addresses of its first and its last instruction */
-	uint64_t again; /* one that each further round runs, and who leaves at once does not, if
-			   there is such a one */
+	uint64_t again; /* one that each further round runs, but not a thread that leaves at once,
+			   if there is such a one */
 	struct spin_loop_word word[SPIN_LOOP_WORDS];
 	uint32_t nr_words; /* 0: not all of them are at such a place */
 };

@@ -35,7 +35,7 @@ struct spin_polled {
 	uint64_t address, value; /* value: when last looked at; samples only */
 	const char *name;        /* "turn", "lock+0x40"; NULL: no variable covers it */
 	bool own_stack, shared;  /* shared with other processes */
-	/* Who changed it since it was first spun on; Valgrind only. */
+	/* The thread that changed it since it was first spun on; Valgrind only. */
 	uint64_t changes;
 	uint64_t writer[SPIN_WRITERS], last_writer; /* threads' ids */
 	size_t nr_writers;
@@ -57,7 +57,7 @@ struct spin_loop {
 struct spin_thread {
 	uint64_t id; /* Valgrind: in order of birth, from 1; samples: the kernel's */
 	char name[SPIN_NAME];
-	uint64_t parent; /* Valgrind: who created it; 0: nobody */
+	uint64_t parent; /* Valgrind: its creator; 0: nobody */
 	uint64_t instructions, spin_instructions, counting_instructions, marked_instructions;
 	uint64_t evictions, overflows; /* of the detector's tables */
 	uint64_t samples[SPIN_VERDICTS];

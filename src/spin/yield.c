@@ -153,7 +153,7 @@ static bool yield_is_known(const struct session *s, uint64_t pc)
 	return false;
 }
 
-/* Of an instruction that each round runs; best one that who does not wait comes not by. */
+/* Of an instruction that each round runs; best one that a thread which does not wait never runs. */
 static void yield_place(struct session *s, uint64_t address)
 {
 	int at = spin_arms_add_place(&s->arms, address);

@@ -6,8 +6,8 @@
  * (spin/arm.h), and the loops that they are met in are looked at (spin/loop.h); where code says too
  * little, threads that are ready are stopped for a burst of single steps (spin/burst.h). A loop
  * that is so proved to spin is told to a small library in the program (yield.h), and gets a
- * breakpoint: a thread that was there so often gets a signal, and gives its processor away: for
- * whom it waits for, or for whomever else. Who works gets no signals for that.
+ * breakpoint: a thread that was there so often gets a signal, and gives its processor away: to the
+ * thread that it waits for, or to any other. Threads that work get no signals for that.
  *
  * The text's hardware counts N iterations, and then interrupts: so does the breakpoint. (The N of
  * the options is that of the proof by steps.) Breakpoints that cost more than is given away are
@@ -22,9 +22,9 @@ struct spin_yield_options {
 	char *const *argv;
 	uint32_t iterations;  /* N: that are a proof */
 	uint64_t interval_ns; /* of a thread's processor time, between two signals by the clock */
-	uint64_t sleep_ns; /* who yielded sleeps until a polled word has changed, at most so long;
-			      0: it yields again */
-	bool always;       /* also when there are processors enough */
+	uint64_t sleep_ns;    /* after a yield it sleeps until a polled word has changed, at most so
+			      long; 0: it yields again */
+	bool always;          /* also when there are processors enough */
 };
 struct spin_yield {
 	pid_t pid;

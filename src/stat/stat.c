@@ -220,7 +220,7 @@ static void event_stop(struct session *session, pid_t tid, size_t row, int event
 			return;
 		}
 		break;
-	default: /* births: whom the program leaves behind before its first stop is known, too */
+	default: /* births: what the program leaves behind before its first stop is known, too */
 		if (!ptrace(PTRACE_GETEVENTMSG, tid, NULL, &child) && child)
 			(void)row_get(session, (pid_t)child, &child_row);
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code.c - the bytes of a file's code, and whom its linkage table leads to. */
+/* code.c - the bytes of a file's code, and where its linkage table leads. */
 #include "symbol/private.h"
 
 #include <string.h>

@@ -37,7 +37,7 @@ struct symbol_jit_file {
 	size_t nr_bytes;
 };
 
-/* Whose file it must be. */
+/* The owner that the file must have. */
 struct symbol_jit_writer {
 	uid_t owner;
 	time_t born_s; /* wall time; a file that was written before is of another process that had

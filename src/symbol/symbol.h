@@ -64,8 +64,8 @@ size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame
  * where it begins. Returns how many bytes; 0: there is none (only a debug file is here). */
 size_t symbol_bytes_around(struct symbol_file *f, uint64_t offset, size_t reach_bytes, uint8_t *ret,
 	uint64_t *ret_from);
-/* Whom the entry of the procedure linkage table at `offset` is for: the symbol's name as the file
- * has it; NULL: it is no such entry. Borrowed. */
+/* The function that the entry of the procedure linkage table at `offset` is for: the symbol's name
+ * as the file has it; NULL: it is no such entry. Borrowed. */
 const char *symbol_linked(struct symbol_file *f, uint64_t offset);
 /* Why the last symbol_code() or symbol_frames() found no name, or no line; none: it found both. */
 enum symbol_why symbol_why(const struct symbol_file *f);

@@ -32,7 +32,7 @@ static bool is_local_type(struct symbol_walk *w)
 	return is_type && w->is_in_function[w->depth];
 }
 
-static bool is_function(int tag)
+static bool walk_is_function(int tag)
 {
 	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
@@ -51,7 +51,8 @@ bool symbol_walk_next(struct symbol_walk *w)
 	int tag = dwarf_tag(die);
 	if ((is_entered(tag) || is_local_type(w)) && w->depth + 1 < SYMBOL_WALK_DEPTH_MAX &&
 		!dwarf_child(die, &w->die[w->depth + 1])) {
-		w->is_in_function[w->depth + 1] = w->is_in_function[w->depth] || is_function(tag);
+		w->is_in_function[w->depth + 1] =
+			w->is_in_function[w->depth] || walk_is_function(tag);
 		w->depth++;
 		return true;
 	}

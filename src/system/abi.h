@@ -75,7 +75,7 @@ enum kernel_event_type {
 /* Why a task leaves its processor. */
 enum kernel_left { KERNEL_LEFT_ASLEEP, KERNEL_LEFT_RUNNABLE, KERNEL_LEFT_THROTTLED };
 
-/* Who does it: the current task, or what interrupts it. The numbers are trace_context_type's. */
+/* The actor: the current task, or what interrupts it. The numbers are trace_context_type's. */
 enum kernel_context {
 	KERNEL_IN_TASK,
 	KERNEL_IN_IRQ,

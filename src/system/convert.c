@@ -53,7 +53,7 @@ uint64_t system_kernel_time(const struct system_kernel *k, uint64_t ns)
 
 /* ---- whose record it is ---------------------------------------------------------------------- */
 
-/* A record of who does the event: the context's, or the task's. */
+/* A record of the event's actor: the context's, or the task's. */
 void system_kernel_put_actor(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, struct trace_record *r)
 {

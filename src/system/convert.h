@@ -5,7 +5,7 @@
  *
  * A task is foreign, then its records are written at once; or it belongs to the program that the
  * session runs (`own`): then they take the way of all kernel events of that program (see
- * record/convert.h), between the ring's records. Who ran where is followed here, so that a switch
+ * record/convert.h), between the ring's records. What ran where is followed here, so that a switch
  * that the kernel did not show is noticed.
  */
 #ifndef LONGPOLE_SYSTEM_CONVERT_H
@@ -129,7 +129,7 @@ uint32_t system_kernel_context(
 	struct system_kernel *k, unsigned type, unsigned vector, unsigned processor);
 void system_kernel_tasks_fini(struct system_kernel *k);
 
-/* Puts a record of who does the event: its context, or the current task. */
+/* Puts a record of the event's actor: its context, or the current task. */
 void system_kernel_put_actor(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, struct trace_record *r);
 /* Puts a record of the task, at once or into the queue of its program's. */

@@ -86,7 +86,7 @@ static void order_add(struct system_order *o, struct system_order_queue *q, unsi
 	}
 	q->entry[at] = e;
 	q->newest_ns = e.time_ns;
-	o->until_ns = 0; /* who is next has to be found anew */
+	o->until_ns = 0; /* the next one has to be found anew */
 }
 
 enum base_status system_order_push(

@@ -283,7 +283,7 @@ static int open_system_event(int cpu, uint64_t sample_hz)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-struct events {                        /* of whom, and what */
+struct events {                        /* of which process, and what */
 	uint32_t pid;                  /* 0: of everybody on a processor */
 	uint64_t sample_hz, period_ns; /* a sample each time that it ran so long, when not 0 */
 	bool switches;

@@ -60,7 +60,7 @@ struct system_slots {
 	struct bpf_link *link[PROGRAMS_MAX];
 	struct counter_slot *slot;
 	int map_fd;
-	pid_t pid; /* who has it: not always who asks */
+	pid_t pid; /* the thread that has it: not always the one that asks */
 };
 
 static bool slots_refuse(char why[SYSTEM_SLOTS_WHY], const char *what, int error)

@@ -128,7 +128,7 @@ void tally_entered(uint64_t key, uint64_t site)
 enum { OFTEN = 32, OFTEN_CPU = 8, BULK_BYTES = 64 * 1024 };
 /* A leaf that took longer was interrupted: one in 32 calls must not speak for that. */
 enum { INTERRUPTED_NS = 100000 };
-/* Who uses a stream, was not expected to reach the kernel, and took longer, slept there. */
+/* A user of a stream that was not expected to reach the kernel, and took longer, slept there. */
 enum { SLEPT_NS = 20000 };
 
 struct call {
@@ -537,7 +537,7 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 #define SPECIAL_text_out    stream_writes(f, TEXT_BYTES)
 #define SPECIAL_text_stdout stream_writes(stdout, TEXT_BYTES) /* allowed: the program's */
 #define SPECIAL_bytes_out   stream_writes(f, size *n)
-/* A reader waits for who writes; a writer for all. */
+/* A reader waits for the writer; a writer for all. */
 #define SPECIAL_read_lock  ((__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & 2) != 0)
 #define SPECIAL_write_lock ((__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & ~5u) != 0)
 #define SPECIAL_spin_lock  (__atomic_load_n(l, __ATOMIC_RELAXED) != 1)
@@ -696,7 +696,8 @@ SCANNED(__isoc99_sscanf, often, (const char *from, const char *format, ...),
 SCANNED(__isoc99_fscanf, text_in, (FILE * f, const char *format, ...),
 	__isoc99_vfscanf(f, format, list))
 
-/* One more argument, or none: then what is in its register goes on to who does not look at it. */
+/* One more argument, or none: then what is in its register goes on to a function that does not look
+ * at it. */
 #define ONE_MORE(result, name, parameters, last, type, arguments)                                  \
 	PRELOAD_EXPORT result name parameters                                                      \
 	{                                                                                          \

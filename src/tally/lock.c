@@ -21,7 +21,7 @@ enum { TIMED_MAX = 32, MANY = 4096, NEVER_SOON = 1 << 30 };
 enum { HOLE, FILLING }; /* no locks' addresses */
 /* Holds that are being timed, the last one on top; where there are more, the oldest are forgotten.
  * One that does not end first leaves a hole, which goes with what is on top of it. Signal handlers
- * push and pop in between: who pushes takes his place before he fills it. */
+ * push and pop in between: a push takes its place before it fills it. */
 struct holds {
 	struct timed {
 		uintptr_t lock;
@@ -754,8 +754,8 @@ static void lock_cond_unwind(void *call)
 PRELOAD_CONDS(COND_WAIT, COND_WAKE)
 PRELOAD_COND_VERSIONS
 
-/* ---- semaphores: of a token that is there nobody knows who will give it back, so there are no
- * holds; what is counted is what is of a condition variable: waits, and tokens given ---------- */
+/* ---- semaphores: it is not known which thread will give a token back, so there are no holds; what
+ * is counted is what is of a condition variable: waits, and tokens given ---------- */
 
 PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead.c - a thread that goes through the merge ahead of whoever asks for its batches.
+ * ahead.c - a thread that goes through the merge ahead of the reader of its batches.
  *
  * While it runs, all that merge.c and chunk.c change is its own; what it hands over is a batch with
  * its status and the health as it was then. It ends by itself after an error or the last batch.

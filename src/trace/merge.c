@@ -226,7 +226,7 @@ static enum base_status enter_data_chunk(
  * Time and leaf in one number, so that a match is one comparison and no branch. FEW_FINISHED loses
  * against all. The leaves' number is a power of two: every way up is as long as the others.
  *
- * Each leaf has the key of the record after its head at hand: who comes next is known without
+ * Each leaf has the key of the record after its head at hand: the next leaf is known without
  * waiting for that record.
  */
 enum { FEW_BITS = 4, FEW_LEAVES = 1 << FEW_BITS };
@@ -303,8 +303,8 @@ static enum base_status few_refill(
 	return status;
 }
 
-/* Shows the records where they lie, at most TRACE_BATCH_MAX of them. Who comes next is found out
- * before a record is shown: the processor does both at once. */
+/* Shows the records where they lie, at most TRACE_BATCH_MAX of them. The next leaf is found before
+ * a record is shown: the processor does both at once. */
 static TRACE_INLINE enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
 	trace_visit_fn *visit, void *ctx, size_t *ret_nr, struct base_err *err)
 {
@@ -437,7 +437,8 @@ static enum base_status many_next(struct trace_reader *r, uint64_t last_ns,
 		struct trace_cursor *c = &r->cursor[at];
 		struct trace_match head;
 		if (BASE_LIKELY(c->head < c->head_end)) {
-			/* Who wins twice may go on winning: worth looking for the second best. */
+			/* A leaf that wins twice may go on winning: worth looking for the second
+			 * best. */
 			struct trace_match limit = {0};
 			if (at == last_at)
 				limit = second_best(r);

@@ -214,8 +214,8 @@ struct trace_batch {
 enum { TRACE_BATCH_MAX = 4096 };
 
 struct trace_reader;
-/* May a thread decode ahead of who asks? It changes nothing but the time that takes, and memory: a
- * few batches more. Auto: in long traces, when the process may use more than one processor. */
+/* May a thread decode ahead of the reader? It changes nothing but the time that takes, and memory:
+ * a few batches more. Auto: in long traces, when the process may use more than one processor. */
 enum trace_ahead_choice { TRACE_AHEAD_AUTO, TRACE_AHEAD_NEVER, TRACE_AHEAD_ALWAYS };
 struct trace_reader_options {
 	size_t size;

@@ -170,7 +170,7 @@ test_deadlock_beside_signals() {
 	says circle-with-alarm 'probable: nobody was seen to end it' 'a signal handler'
 }
 
-# Who is stopped neither sleeps nor runs; the answer says so, and how it goes on.
+# A stopped thread neither sleeps nor runs; the answer says so, and how it goes on.
 test_deadlock_of_the_stopped() {
 	start_all hang_threads circle-normal
 	local pid=${pid_of[circle-normal]} option
@@ -363,7 +363,7 @@ test_deadlock_in_memory_of_files() {
 	has text '1 process may have, or receive, what some of them wait for'
 }
 
-# Who descends from them, and may not be looked into, may have what they wait for.
+# A process that descends from them, and may not be looked into, may have what they wait for.
 test_deadlock_beside_the_unreadable() {
 	start_all hang_processes beside-unreadable
 	runs_ahead beside-unreadable
@@ -681,7 +681,7 @@ test_deadlock_ends_all_that_hangs() {
 	# a reader that is gone
 	longpole deadlock --settle=50ms -- sh -c "echo \$\$ >gone; $hang" 2>err | true
 	all_ended gone
-	# a child of who became longpole is not the program's
+	# a child of the process that became longpole is not the program's
 	expect 1 timeout 120 bash -c "sleep 600 & echo \$! >before; exec longpole deadlock --settle=50ms -- $hangs/hang_threads circle-normal"
 	kill "$(cat before)" || fail 'a process was killed that the program did not start'
 }

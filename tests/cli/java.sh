@@ -63,7 +63,7 @@ test_java_lock() {
 	grep -q 'lock_wait .*ReentrantLock.* stack=[0-9]*(.*ReentrantLock.* < LockLadder.climb' dump.txt || fail 'no Java call path'
 	! grep -q 'lock_wait .*site=[0-9]*(Parker::park' dump.txt || fail "the VM's parking is in it"
 	longpole whatif --json LockLadder.lpt '#1=-50%' >whatif.json || fail 'no prediction'
-	# (timing gates nothing: both numbers are for who reads the log)
+	# (timing gates nothing: both numbers are for readers of the log)
 	longpole record -q -o changed.lpt java -cp classes LockLadder 30 2 >out 2>&1 || fail "$(<out)"
 	longpole report --json changed.lpt >changed.json || fail 'no report'
 	echo "# held half as long: predicted $(jq -r '.result | (.elapsed_ns / .scenarios[0].best.predicted_speedup / 1e6 | floor)' whatif.json) ms," \

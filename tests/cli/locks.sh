@@ -371,7 +371,8 @@ EOF
 		| .brief.is_estimate and .brief.cpu_ns > 100000 and .longer.cpu_ns > 0.5 * '"$own_ns"' and .longer.cpu_ns < 2 * '"$own_ns"
 }
 
-# Who waits in the kernel for a stream's other end, for a stream that another thread has, or for a lock, has no processor.
+# A thread that waits in the kernel for a stream's other end, for a stream that another thread has,
+# or for a lock, has no processor.
 test_calls_waits() {
 	cat >waits.c <<'EOF'
 #include <pthread.h>

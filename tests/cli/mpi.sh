@@ -289,7 +289,7 @@ mpi_harmless() {
 }
 test_mpi_harmless() { mpi_each mpi_harmless; }
 
-# Who asks whether there is an MPI hears what is so: nothing of ours is called so.
+# A program that asks whether there is an MPI hears the truth: nothing of ours is called so.
 test_mpi_is_not_there() {
 	local lib=$LONGPOLE_BUILD/src/preload/liblongpole-preload.so
 	if nm -D --defined-only "$lib" | grep -E ' P?MPI_| p?mpi_'; then fail 'exports a function of MPI'; fi

@@ -129,7 +129,7 @@ test_node_whatif() {
 	mv ladder.lpt before.lpt
 	record_node ladder
 	longpole report --json ladder.lpt >changed.json || fail 'no report'
-	# (timing gates nothing: both numbers are for who reads the log)
+	# (timing gates nothing: both numbers are for readers of the log)
 	echo "# slow half as long: predicted $(jq -r '.result | (.elapsed_ns / .scenarios[0].best.predicted_speedup / 1e6 | floor)' whatif.json) ms," \
 		"made so it took $(jq -r '.result.elapsed_ns / 1e6 | floor' changed.json) ms" >&2
 }

@@ -54,7 +54,8 @@ test_predict_tickers() {
 	done
 }
 
-# Who joins a thread that sleeps again and again waits for the rest of one sleep, or for none that a signal breaks off.
+# A thread that joins one that sleeps again and again waits for the rest of one sleep, or for none
+# that a signal breaks off.
 test_predict_sleeping_tickers() {
 	local mode
 	for mode in sleep broken timerfd; do
@@ -78,7 +79,8 @@ test_predict_broken_sleeps() {
 # (On a busy machine the run is longer.) The interval has that nothing is gained, and 100 ms less.
 reaches_100_ms='.result as $r | $r.scenarios[0].best | .predicted_speedup_low < 1.1 and .predicted_speedup_high > $r.elapsed_ns / ($r.elapsed_ns - 95e6)'
 
-# Who is stopped waits for nobody that is known: the interval reaches as far as the change may, and no farther.
+# A stopped thread waits for nobody that is known: the interval reaches as far as the change may,
+# and no farther.
 test_predict_unexplained() {
 	expect 0 longpole record -q -o stopped.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" stopped
 	expect 0 longpole whatif --json stopped.lpt scale 'sleeping=-50%'
@@ -104,7 +106,8 @@ test_predict_naps() {
 	same_answers naps
 }
 
-# Who looks for a plain flag again and again waits for who sets it: the interval reaches to that, and no farther.
+# A thread that looks for a plain flag again and again waits for its setter: the interval reaches to
+# that, and no farther.
 test_predict_polls() {
 	local mode
 	for mode in polls limits; do
@@ -276,7 +279,8 @@ test_predict_locks_that_are_no_part() {
 	locks_agree "$trace"
 }
 
-# Who takes a hundred times as long adds that, and what it waited for its processor so much oftener: no more.
+# A function that takes a hundred times as long adds that, and what it waited for its processor so
+# much oftener: no more.
 test_predict_slower() {
 	local first held
 	first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
@@ -448,8 +452,8 @@ test_predict_laws_of_kept() {
 	((nr > 10)) || fail "$nr traces have a state to shorten"
 }
 
-# Who waits without a call is said to, and no prediction is sure of the opposite. Loops as tight that do
-# work are not. MODE FUNCTION [WORD]
+# A thread that waits without a call is said to, and no prediction is sure of the opposite. Loops as
+# tight that do work are not. MODE FUNCTION [WORD]
 test_predict_spins() {
 	local mode function word
 	while read -r mode function word; do

@@ -153,7 +153,7 @@ test_python_gil() {
 	is_json whatif.json '.result.scenarios[0].edits[0] | .example == "waiting for interpreter lock GIL" and .waited_ns > 0'
 	longpole record -q -o processes.lpt "$python" -S gil.py processes >out 2>&1 || fail "$(<out)"
 	longpole report --json processes.lpt >processes.json || fail 'no report of processes'
-	# (timing gates nothing: both numbers are for who reads the log)
+	# (timing gates nothing: both numbers are for readers of the log)
 	echo "# without the GIL: $(jq -r '.result | "\(.elapsed_ns / 1e6 | floor) ms become \(.scenarios[0].best | .predicted_speedup * 100 | floor / 100)x shorter"' whatif.json)," \
 		"processes took $(jq -r '.result.elapsed_ns / 1e6 | floor' processes.json) ms" >&2
 }
@@ -243,7 +243,8 @@ test_python_computing() {
 	for how in here fork; do
 		expect 0 longpole record -q -o $how.lpt "$python" -S computing.py $how
 		burn=$(seen_computing $how.lpt burn) light=$(seen_computing $how.lpt lighter)
-		# (on a busy machine few looks come while the program runs: the shares are for who reads the log)
+		# (on a busy machine few looks come while the program runs: the shares are for
+		# readers of the log)
 		echo "# $how: burn() $burn and lighter() $light of the samples; by the clock burn() takes $(tail -n 1 err)" >&2
 		awk -v burn="$burn" -v light="$light" 'BEGIN { exit !(burn > 0.35 && light > 0.1 && burn + light > 0.8) }' || fail "$how: $burn $light"
 	done
@@ -296,7 +297,8 @@ is_explained() {
 	is_json explained.json '.result.explained_share >= 0.95'
 }
 
-# whatif_of TRACE EDIT CHANGED - what the edit is predicted to give, and what the changed program took: for who reads the log.
+# whatif_of TRACE EDIT CHANGED - what the edit is predicted to give, and what the changed program
+# took: for readers of the log.
 whatif_of() {
 	longpole whatif --json "$1" scale "$2" >whatif.json || fail "no prediction of $2"
 	is_json whatif.json '.result.scenarios[0].best.predicted_speedup > 1.02'

@@ -72,7 +72,8 @@ test_ring_may_be_hostile() {
 	has out 'attached 0'
 }
 
-# Who may change the ring's file, as any process of the same user, can end the program, but not the recorder: its trace is whole.
+# A process that may change the ring's file, as any of the same user, can end the program, but not
+# the recorder: its trace is whole.
 test_ring_cut_short() {
 	cat >cut.c <<-'END'
 		#include <pthread.h>

@@ -51,7 +51,8 @@ test_system_wakes() {
 	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
 }
 
-# Who sleeps is woken by a timer interrupt (or the softirq of timers), not by whom that interrupted.
+# A sleeper is woken by a timer interrupt (or the softirq of timers), not by the thread that was
+# interrupted.
 test_system_timer() {
 	as_root
 	local ours right wrong
@@ -98,7 +99,7 @@ test_system_full() {
 	done
 }
 
-# Who slept before the recording began is in the call that it slept in.
+# A thread that slept before the recording began is in the call that it slept in.
 test_system_asleep() {
 	as_root
 	local reader
@@ -208,7 +209,7 @@ test_system_alone() {
 	grep -q '"kind":"wake"' dump || fail "nobody woke anybody in a second"
 }
 
-# Who has no rights gets a recording of the program, and is told why nothing else.
+# A user without rights gets a recording of the program, and is told why nothing else.
 test_system_refused() {
 	as_root
 	((EUID == 0)) || skip "only root can give up rights"

@@ -32,7 +32,8 @@ test_cost_of_lost_records() {
 		(.trace.recording_cost.parts[] | select(.what == "records that found no room") | .times == $lost and .total_ns >= 10 * $lost)'
 }
 
-# Whom nobody waits for is in no count of the kernel's: what it computed is the program's all the same.
+# A child that nobody waits for is in no count of the kernel's: what it computed is the program's
+# all the same.
 test_cost_beside_who_is_not_waited_for() {
 	expect 0 longpole record -o left.lpt sh -c '(while :; do :; done) & sleep 1; kill -KILL $!'
 	expect 0 longpole report --json left.lpt

@@ -844,7 +844,8 @@ on_stack() {
 }
 on_stack
 
-# Who waits is recorded, too: where in the program, not in the library that stands before each call.
+# The waiter is recorded, too: where in the program, not in the library that stands before each
+# call.
 called() {
 	local why='' compiler options records=$LONGPOLE_BUILD/src/preload
 	selected called || return 0

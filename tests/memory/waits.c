@@ -231,7 +231,7 @@ CONDITION(cond, pthread_mutex_lock, pthread_mutex_unlock, pthread_cond_wait, pth
 	&mutex, &emptied, &filled)
 CONDITION(cnd, mtx_lock, mtx_unlock, cnd_wait, cnd_signal, &mtx, &cnd_emptied, &cnd_filled)
 
-/* Who never waits on a condition, because all that it takes is there when it comes. */
+/* A thread that never waits on a condition, because all that it takes is there when it comes. */
 static int queue[TIMES], nr_put, nr_got;
 
 static void put_late(int i)

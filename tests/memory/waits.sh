@@ -3,8 +3,8 @@
 # waits.sh - a part of run.sh: threads that wait for each other come in the right order, by whatever they wait.
 # shellcheck disable=SC2154 # what run.sh has set
 
-# Who waits for another thread comes after what it waited for, and a lock is one thread's at a time: known counts, of a trace and while it
-# is made.
+# A thread that waits for another comes after what it waited for, and a lock is one thread's at a
+# time: known counts, of a trace and while it is made.
 waits() {
 	local why='' way from counts
 	selected waits || return 0
@@ -23,7 +23,8 @@ waits() {
 			case $way in
 			cond | cnd) awk '{ exit !($1 >= 3000 && $1 <= 3020 && $2 == 999 && $3 == 1999) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
 			late | once | call_once) awk '{ exit !($1 >= 1001 && $1 <= 1020 && $2 == 0 && $3 == 0) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
-			# (the words go both ways, too; who finds one changed may be a little faster than who was to say so)
+			# (the words go both ways, too; the one that finds one changed may be a
+			# little faster than the one that was to say so)
 			futex) awk '{ exit !($1 >= 2900 && $1 <= 3020 && $2 >= 900 && $2 <= 1100 && $3 >= 3800 && $3 <= 4010) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
 			mutex | trylock | rwlock | spin | mtx | semlock | named)
 				awk '{ exit !($1 > 20000 && $1 <= 32050 && $2 == 0 && $4 > 2500 && $4 <= 4010) }' <<<"$counts" || why+=" $way, $from: $counts"

@@ -310,8 +310,9 @@ libomp_depend() {
 	timeout 60 "$longpole" path --json "$scratch/openmp.lpt" >"$scratch/path.json"
 	[[ $(jq '[.result.steps[] | select(.state == "sleeping" and .increment_ns >= 1000000)] | length' "$scratch/path.json") -ge 20 ]] || printf 'the chain is not on the path\n'
 }
-# Who waits for the last thread, at a barrier or a region's end, spinning or asleep: the path is that thread's. Of 5 rounds of two loops (6 iterations
-# of 1 ms, then 2 of 6) the last of 1, 2, 4 threads has 18, 14, 12 ms a loop.
+# Threads that wait for the last one, at a barrier or a region's end, spinning or asleep: the path
+# is that thread's. Of 5 rounds of two loops (6 iterations of 1 ms, then 2 of 6) the last of 1, 2, 4
+# threads has 18, 14, 12 ms a loop.
 libomp_skew() {
 	local longpole=${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole} policy threads
 	local -A ms=([1]=180 [2]=140 [4]=120)

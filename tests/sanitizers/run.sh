@@ -48,7 +48,8 @@ refused() { # COMMAND PROGRAM
 	[[ ! -s out ]] || echo "$1: the program ran"
 	grep -q 'was built with .*Sanitizer' err || echo "$1: does not say why"
 }
-# Whom the program executes runs as alone, without our libraries, and is told; so does who comes after it, counted.
+# A program that it executes runs as alone, without our libraries, and is told; so do later ones,
+# counted.
 left_out() { # PROGRAM
 	local way
 	printf '#!%s\n' "$PWD/${1#./}" >script

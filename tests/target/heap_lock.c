@@ -67,8 +67,7 @@ MAKER struct cache *table_new(void)
 	return c;
 }
 
-/* One function makes all locks: they are those of who asks for them, though none of its callers'
- * calls are jumps. */
+/* One function makes all locks: they are its callers', though none of their calls are jumps. */
 MAKER pthread_mutex_t *mutex_create(void)
 {
 	pthread_mutex_t *lock = malloc(sizeof *lock);

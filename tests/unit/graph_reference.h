@@ -536,8 +536,8 @@ static inline bool ref_dep_edges(struct ref *r, const struct ref_join *j, int n)
 	return linked;
 }
 
-/* All that ended the wait was given by who was awake already when it began, in a tick as most of
- * which serve nobody; or takers may change places for it. */
+/* All that ended the wait was given by an actor that was awake already when it began, in a tick,
+ * most of which serve nobody; or takers may change places for it. */
 static inline bool ref_all_by_chance(struct ref *r, const struct ref_actor *p)
 {
 	bool all = true;

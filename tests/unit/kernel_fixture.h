@@ -5,7 +5,7 @@
 
 #include "trace_bench.h"
 
-/* Who is switched in and out; a thread that sleeps, one that is preempted. */
+/* Switches: a thread that comes in, one that sleeps, one that is preempted. */
 #define IN(b, at, by, cpu)          PUT(b, at, by, cpu_in, .processor = (cpu))
 #define SLEEPS(b, at, by, cpu)      PUT(b, at, by, cpu_out, .processor = (cpu))
 #define YIELDS(b, at, by, cpu)      PUT(b, at, by, cpu_out, .processor = (cpu), .preempted = 1)

@@ -59,7 +59,7 @@ static inline struct platform_result *run_with(const char *text, const char *tra
 	return r;
 }
 
-/* Every verb of a trace, with the names of who did it and to what. */
+/* Every verb of a trace, with the names of its actor and its object. */
 struct heard {
 	uint64_t time_ns;
 	unsigned kind;

@@ -238,7 +238,7 @@ static void test_another_process_with_the_same_files(void **state)
 	(void)unlink(path);
 }
 
-/* Who is to be on one processor leaves it to others that wait for one. */
+/* A thread that is to be on one processor leaves it to others that wait for one. */
 static void test_pin(void **state)
 {
 	struct deadlock_pin pin = {0};
@@ -534,8 +534,8 @@ static void wait_until_in(pid_t pid, int64_t call, struct deadlock_wait *w)
 	assert_int_equal(w->call, call);
 }
 
-/* Who has gone on since its wait was read is not stopped: of a stop the call that it is in now
- * might return. Where it was read of, it is, and goes on waiting. */
+/* A thread that has gone on since its wait was read is not stopped: a stop might end the call that
+ * it is in now. Where it was read of, it is, and goes on waiting. */
 static void test_gone_on(void **state)
 {
 	struct deadlock_wait in_read = {.call = -1}, in_epoll = {.call = -1};

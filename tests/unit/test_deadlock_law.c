@@ -151,7 +151,8 @@ static bool identical(const struct deadlock_key *a, const struct deadlock_key *b
 	return a->kind == b->kind && a->space == b->space && a->id == b->id && a->at == b->at;
 }
 
-/* Who has access to a key that is not there yet. Sorted, as deadlock_accesses_get() wants it. */
+/* The processes with access to a key that is not there yet. Sorted, as deadlock_accesses_get()
+ * wants it. */
 static void make_access(struct random_world *w, const struct deadlock_key *key)
 {
 	struct deadlock_access *x = &w->access[w->accesses.nr];
@@ -495,7 +496,7 @@ static void check_edges(const struct random_world *w)
 				const int got = edge_of(w, i, k, p);
 				if (got == expected_edge(w, i, k, p))
 					continue;
-				/* who has none at all may hope for who is in a finding */
+				/* one that has none at all may hope for one in a finding */
 				assert_false(has_any[i]);
 				assert_int_equal(got, DEADLOCK_EDGE_MAY);
 				assert_int_equal(w->hope[i], DEADLOCK_STUCK);
@@ -750,7 +751,7 @@ static const struct deadlock_finding *finding_of(const struct random_world *w, u
 	return NULL;
 }
 
-/* 1: it was told, 2: as probable, with who could still end it. */
+/* 1: it was told, 2: as probable, with the threads that could still end it. */
 static int check_open_circle(
 	const struct random_world *w, uint32_t circle, bool is_suspicious, const struct ways *ways)
 {

@@ -490,8 +490,9 @@ static struct graph_edit change(struct net *w, uint32_t kind)
 	uint32_t queue = dice(w, (uint32_t)w->nr_queues), actor = dice(w, (uint32_t)w->nr_actors);
 
 	if (kind == 0) {
-		/* Who takes no time at all comes when others do: of the two at one instant either
-		 * may be first, and only where nothing is late does it not matter who. */
+		/* An actor that takes no time at all comes when others do: of the two at one
+		 * instant either may be first, and only where nothing is late does it not matter
+		 * which. */
 		if (w->at_once && !w->has_barrier && dice(w, 2))
 			f = 0;
 		w->scale[actor] = f;

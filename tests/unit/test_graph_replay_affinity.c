@@ -150,8 +150,8 @@ static void test_turns_with_others(void **state)
 
 /*
  * Two processors: FIRST works on one from 0 to 1000, SECOND on the other from 50 to 1050. HELPER,
- * woken by FIRST at 100 for 50, takes the processor of who has run longest: FIRST's, who goes on
- * there afterwards.
+ * woken by FIRST at 100 for 50, takes the processor of the actor that has run longest: FIRST's,
+ * which goes on there afterwards.
  */
 static void test_longest_run_is_preempted(void **state)
 {

@@ -312,9 +312,9 @@ static void test_keys_are_promised(void **state)
 /*
  * The taker waits for the unit with key 7 that is put at 10, and for another one that comes at 20. In
  * the meantime, at 14, somebody looks at the former. When the other one comes at 5 already, the
- * taker would have both at 10; it still lets the one who looks come first, who would wait for ever
- * otherwise. It does not wait for who looks for another key, in another queue, or later than the
- * taker in the run.
+ * taker would have both at 10; it still lets the looker come first, which would wait for ever
+ * otherwise. It does not wait for one that looks for another key, in another queue, or later than
+ * the taker in the run.
  */
 enum { HERE, THERE, BESIDE, PUTS_IT = 1, LOOKS, TAKES_IT, HELPS, THEN = 5 };
 struct looked {
@@ -575,11 +575,11 @@ static void test_informing_queue(void **state)
 /* ---- sleeps, time limits, and what recording took -------------------------------------------- */
 
 /*
- * Who waits with a time limit, again and again, until something comes: when it comes earlier, the
- * limits hold nobody up. The maker puts it at 750; the waits end at 300, 605 and then with it, 10
- * late, with 5 of work after each limit. Who waits more than it works ticks: what it does after a
- * limit that is not reached is not done, either. Otherwise that is work of its own (1000 after each
- * limit, and the maker puts it at 2750).
+ * An actor waits with a time limit, again and again, until something comes: when it comes earlier,
+ * the limits hold nobody up. The maker puts it at 750; the waits end at 300, 605 and then with it,
+ * 10 late, with 5 of work after each limit. One that waits more than it works ticks: what it does
+ * after a limit that is not reached is not done, either. Otherwise that is work of its own (1000
+ * after each limit, and the maker puts it at 2750).
  */
 static void time_limits(uint64_t put, uint64_t work, bool at_place, double factor, uint64_t end)
 {

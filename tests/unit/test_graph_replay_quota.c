@@ -95,8 +95,8 @@ static void two_have_one_and_a_half(void **state)
 	graph_replay_free(n.r);
 }
 
-/* Who sleeps uses nothing, and what it did not use is lost; who wakes when all is used up waits for
- * the period's end. */
+/* A sleeper uses nothing, and what it did not use is lost; one that wakes when all is used up waits
+ * for the period's end. */
 static void sleepers_use_nothing(void **state)
 {
 	struct graph_replay_result res;

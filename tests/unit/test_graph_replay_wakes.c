@@ -82,9 +82,9 @@ static void test_waking_costs(void **state)
 }
 
 /*
- * Who never left its processor while it waited spun: nobody woke it, whatever that costs. And where
- * the run cannot tell, since each put wakes somebody, what was measured beside it counts, which an
- * edit of the maker's work does not shorten.
+ * An actor that never left its processor while it waited spun: nobody woke it, whatever that costs.
+ * And where the run cannot tell, since each put wakes somebody, what was measured beside it counts,
+ * which an edit of the maker's work does not shorten.
  */
 static void test_measured_wakes(void **state)
 {
@@ -127,7 +127,7 @@ static void test_measured_wakes(void **state)
 
 /*
  * Each round the worker takes a free lock, and takes it again at once, before the sleeper whom its
- * first release woke has come. Who puts first pays for the waking, as in the run, so an unedited
+ * first release woke has come. The first to put pays for the waking, as in the run, so an unedited
  * replay repeats the run whatever waking costs.
  */
 static void test_snatched_while_woken(void **state)

@@ -102,8 +102,8 @@ static uint64_t dice(uint32_t *seed, uint64_t below)
 	return (*seed >> 8) % below;
 }
 
-/* Who is ready first takes first. Returns the end; fills verbs (as many as there are rounds, times
- * three), in no order. */
+/* The first that is ready takes first. Returns the end; fills verbs (as many as there are rounds,
+ * times three), in no order. */
 static uint64_t simulate(const struct network *w, struct said *verb)
 {
 	uint64_t free_us[ACTORS] = {0}, at_us[ACTORS], end_us = 0;

@@ -164,7 +164,7 @@ static void known_windows(void **unused)
 		{102, 150, 46, 0, 0, 2, 0}, /* put before the window, taken in it */
 		{50, 80, 0, 30, 0, 0, 0},   /* 0 waits: for whom, the rest of the run says */
 		{5, 80, 5, 70, 0, 0, 0},
-		{50, 102, 0, 50, 2, 0, 0},  /* under way at the cut: charged to who put it */
+		{50, 102, 0, 50, 2, 0, 0},  /* under way at the cut: charged to its producer */
 		{150, 230, 50, 0, 0, 0, 0}, /* the end actor's last verb is in it */
 		{104, 104, 0, 0, 0, 0, 0},
 	};
@@ -582,7 +582,7 @@ static void free_turns(struct turns *w)
 		w->part[i] = graph_part_free(w->part[i]);
 }
 
-/* Whose last verb ends the run: as graph_finish() chooses, with one start. */
+/* The actor whose last verb ends the run: as graph_finish() chooses, with one start. */
 static uint32_t end_actor_of(const struct run *r, const struct graph_part *last)
 {
 	uint32_t best = r->end_actor;

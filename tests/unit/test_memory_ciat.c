@@ -536,7 +536,7 @@ static void test_heap(void **state)
 	memory_ciat_free(c);
 }
 
-/* Random blocks, against a list of who owns each word. */
+/* Random blocks, against a list of each word's owner. */
 /* Two threads in turns get the same memory, store and load in it, and give it back. How often a
  * line came back changed, and what one thread has of the other. */
 static void hand_over(uint64_t address, uint64_t bytes, enum memory_allocation how,

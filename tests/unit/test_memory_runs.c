@@ -103,7 +103,7 @@ static struct memory_item random_item(uint64_t *seed, uint32_t thread, unsigned 
 	return t;
 }
 
-/* Who takes and gives at random waits often, and sometimes for nothing. */
+/* A thread that takes and gives at random waits often, and sometimes for nothing. */
 static void random_unit(struct fixture *f, uint32_t thread, uint64_t time_ns, uint64_t *seed)
 {
 	static const enum memory_call_kind kinds[] = {MEMORY_CALL_lock, MEMORY_CALL_unlock,

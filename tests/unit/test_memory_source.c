@@ -660,7 +660,7 @@ static void test_recycled(void **state)
 		{{19, 29}, 0x70,
 			"1:10 1:11 1:12 1:13 1:14 2:20 1:15 2:21 1:16 2:22 2:23 2:24 3:30 2:25 "
 			"3:31 2:26 3:32 3:33 3:34 3:35 3:36 "},
-		/* Who has its own does not wait; the third one does, for the first. */
+		/* A thread with its own does not wait; the third one does, for the first. */
 		{{19, 29}, 0x80,
 			"1:10 2:20 1:11 2:21 1:12 2:22 1:13 2:23 1:14 2:24 3:30 1:15 2:25 3:31 "
 			"1:16 2:26 3:32 3:33 3:34 3:35 3:36 "},

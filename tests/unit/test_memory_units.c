@@ -124,7 +124,7 @@ static void test_locks(void **state)
 		/* Of those that wait, who came first by the clocks. */
 		{0, {"lock@10 xxxx unlock@15", "xx lock@20 x unlock@21", "x lock@30 x unlock@31"},
 			"123121132"},
-		/* Taken again by who has it. */
+		/* Taken again by its holder. */
 		{0, {"lock@10 x lock@11 x unlock@12 x unlock@13 x", "lock@20 x"}, "11112"},
 		/* Readers are side by side; a writer waits for all of them, and they for it. */
 		{0, {"read@10 xx unlock@15", "read@20 xx unlock@25", "lock@30 x unlock@35"},
@@ -139,7 +139,7 @@ static void test_locks(void **state)
 		{0, {"lock@30 xx", "lock@20 x"}, "112"},
 		{0, {"lock@30 xx lockB@31 x", "lockB@10 x lock@11 x unlock@12 unlockB@13"},
 			"12121"},
-		/* Who has not got it cannot give it up. */
+		/* A thread that has not got it cannot give it up. */
 		{0, {"lock@10 xxx unlock@15", "unlock@20 x", "lock@30 x"}, "12113"},
 	};
 	check(row, BASE_COUNT(row));

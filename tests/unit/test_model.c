@@ -310,8 +310,8 @@ static void room_is_made_by_a_read_that_goes_on(void **state)
 	finish(&b);
 }
 
-/* Who looks for room with poll() waits for who reads, whether that read has returned or not, and
- * whether the size of what holds the bytes is known (a pipe's) or not (a socket's). */
+/* A thread that looks for room with poll() waits for the reader, whether its read has returned or
+ * not, and whether the size of what holds the bytes is known (a pipe's) or not (a socket's). */
 static void poll_waits_for_room(void **state)
 {
 	(void)state;
@@ -672,8 +672,8 @@ static void looking_files_up_begins_nothing(void **state)
 	finish(&b);
 }
 
-/* Who left its processor in a page fault, or while its program was loaded, waited for files; who
- * only left it waits for nobody knows what. */
+/* A thread that left its processor in a page fault, or while its program was loaded, waited for
+ * files; for what one waits that only left it, nobody knows. */
 static void a_fault_waits_for_the_disk(void **state)
 {
 	(void)state;

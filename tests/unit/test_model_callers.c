@@ -262,7 +262,7 @@ static void is_running(struct bench *b, const char *name)
 	assert_string_equal(model_state(b->model, running(b))->name, name);
 }
 
-/* However many of its insides were sampled: one thing, by who called it. */
+/* However many of its insides were sampled: one thing, by its caller. */
 static void a_library_without_names(void **state)
 {
 	(void)state;

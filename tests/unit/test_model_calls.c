@@ -135,7 +135,7 @@ static void a_time_limit_is_met_by_chance(void **state)
 
 /*
  * A runtime's thread wakes up each second and holds up the worker for a moment: it was not the
- * second that took long. Who waited all that second, waited for it.
+ * second that took long. A thread that waited all that second waited for it.
  */
 static void a_periodic_stop_is_met_by_chance(void **state)
 {
@@ -849,8 +849,9 @@ static void tick(struct bench *b, unsigned nr_ticks, uint32_t by, uint32_t where
 	}
 }
 
-/* Who comes to join it in the middle of its last sleep has not waited for the ones before; who came
- * to join it at once has, and so has who joins one that slept a few times only. */
+/* A thread that comes to join it in the middle of its last sleep has not waited for the ones
+ * before; one that came to join it at once has, and so has one that joins a thread that slept a few
+ * times only. */
 static void joining_who_ticks(void **state)
 {
 	(void)state;
@@ -915,8 +916,8 @@ static void joining_who_ticks_late(void **state)
 	finish(&b);
 }
 
-/* Who ticks takes a processor for a moment: who had it waits for that moment, and not for the
- * sleep. */
+/* A ticker takes a processor for a moment: the thread that had it waits for that moment, and not
+ * for the sleep. */
 static void a_ticks_processor_is_met_by_chance(void **state)
 {
 	(void)state;

@@ -211,7 +211,7 @@ static void who_sleeps_in_a_write_has_put_nothing(void **state)
 	finish(&b);
 }
 
-/* Room comes from who receives, from when it calls, also when the sender is back first: the
+/* Room comes from the receiver, from when it calls, also when the sender is back first: the
  * receiver was preempted in its call, or is only slow to say so. */
 static void room_for_a_message_comes_from_its_receiver(void **state)
 {

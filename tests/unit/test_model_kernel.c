@@ -496,8 +496,8 @@ static void kernel_lock(void **state)
 
 /*
  * A writer that a timer wakes every now and then has something (a lock in shared memory) for a
- * moment that the program waits for. Who came to wait after the timer met it by chance: the path
- * stays the program's. Who waited while it slept waited for the timer.
+ * moment that the program waits for. A thread that came to wait after the timer met it by chance:
+ * the path stays the program's. One that waited while it slept waited for the timer.
  */
 static void woken_by_who_slept(void **state)
 {

@@ -178,7 +178,7 @@ static void late_receiver(void **state)
 	finish(&j.b);
 }
 
-/* Who waits for whom in each, and how long: rank 1 comes at 400, the others at 100. */
+/* The waits in each, and how long: rank 1 comes at 400, the others at 100. */
 static void collectives(void **state)
 {
 	static const struct {
@@ -500,8 +500,8 @@ static void locks_of_windows(void **state)
 	finish(&j.b);
 }
 
-/* Rank 0 flushes what it put into rank 2's memory, which goes on when rank 2 comes to MPI at 400. Who
- * comes early in a long transfer has not held it up. */
+/* Rank 0 flushes what it put into rank 2's memory, which goes on when rank 2 comes to MPI at 400. A
+ * rank that comes early in a long transfer has not held it up. */
 static void targets_that_come_late(void **state)
 {
 	(void)state;

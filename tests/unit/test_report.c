@@ -88,49 +88,6 @@ static void turns_in_a_lock(void **state)
 }
 
 /* Of 905 us that both are in it one worker has 900: who comes and goes beside it is not said. */
-/* What libraries compute for one function of the program is that function's. */
-static void libraries_compute_for_their_caller(void **state)
-{
-	(void)state;
-	struct report_function f[] = {
-		{.name = "sin",
-			.said = "sin",
-			.said_where = "a.c:8",
-			.caller = "price",
-			.caller_where = "a.c:8",
-			.share = 0.5},
-		{.name = "cos",
-			.said = "cos",
-			.said_where = "a.c:9",
-			.caller = "price",
-			.caller_where = "a.c:9",
-			.share = 0.38},
-		{.name = "price",
-			.said = "price",
-			.said_where = "a.c:7",
-			.caller = "",
-			.caller_where = "",
-			.share = 0.04},
-		{.name = "exp",
-			.said = "exp",
-			.said_where = "a.c:20",
-			.caller = "rate",
-			.caller_where = "a.c:20",
-			.share = 0.08},
-	};
-	const struct report_main of_three = report_functions_main(f, BASE_COUNT(f), 0.9);
-	assert_string_equal(of_three.name, "price");
-	assert_string_equal(of_three.where, "a.c:8");
-	assert_string_equal(of_three.sampled, "sin");
-	assert_null(report_functions_main(f, BASE_COUNT(f), 0.93).name);
-	assert_null(report_functions_main(f, 1, 0.9).name);
-	assert_null(report_functions_main(f, 0, 0.9).name);
-	f[0].caller = ""; /* called from many: each is its own */
-	assert_string_equal(report_functions_main(f, BASE_COUNT(f), 0.5).name, "sin");
-	f[0].said = ""; /* and without a name nothing is called after it */
-	assert_null(report_functions_main(f, BASE_COUNT(f), 0.5).name);
-}
-
 static void one_has_nearly_all(void **state)
 {
 	(void)state;
@@ -1005,7 +962,6 @@ int main(void)
 		cmocka_unit_test(replay_lacks_records),
 		cmocka_unit_test(opportunity_until_the_other_thread),
 		cmocka_unit_test(turns_in_a_lock),
-		cmocka_unit_test(libraries_compute_for_their_caller),
 		cmocka_unit_test(one_has_nearly_all),
 		cmocka_unit_test(a_lock_that_nobody_waits_for),
 		cmocka_unit_test(sleeping_is_said_to_be_asked_for),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_report_lines.c - sentences in lines: where they are broken. */
+/* test_report_lines.c - sentences in lines: where they are broken; functions that sentences name. */
 #include "test.h"
 
 #include "report/private.h"
@@ -52,9 +52,53 @@ static void sentences_are_folded_and_tables_are_not(void **state)
 	base_str_fini(&s);
 }
 
+/* What libraries compute for one function of the program is that function's. */
+static void libraries_compute_for_their_caller(void **state)
+{
+	(void)state;
+	struct report_function f[] = {
+		{.name = "sin",
+			.said = "sin",
+			.said_where = "a.c:8",
+			.caller = "price",
+			.caller_where = "a.c:8",
+			.share = 0.5},
+		{.name = "cos",
+			.said = "cos",
+			.said_where = "a.c:9",
+			.caller = "price",
+			.caller_where = "a.c:9",
+			.share = 0.38},
+		{.name = "price",
+			.said = "price",
+			.said_where = "a.c:7",
+			.caller = "",
+			.caller_where = "",
+			.share = 0.04},
+		{.name = "exp",
+			.said = "exp",
+			.said_where = "a.c:20",
+			.caller = "rate",
+			.caller_where = "a.c:20",
+			.share = 0.08},
+	};
+	const struct report_main of_three = report_functions_main(f, BASE_COUNT(f), 0.9);
+	assert_string_equal(of_three.name, "price");
+	assert_string_equal(of_three.where, "a.c:8");
+	assert_string_equal(of_three.sampled, "sin");
+	assert_null(report_functions_main(f, BASE_COUNT(f), 0.93).name);
+	assert_null(report_functions_main(f, 1, 0.9).name);
+	assert_null(report_functions_main(f, 0, 0.9).name);
+	f[0].caller = ""; /* called from many: each is its own */
+	assert_string_equal(report_functions_main(f, BASE_COUNT(f), 0.5).name, "sin");
+	f[0].said = ""; /* and without a name nothing is called after it */
+	assert_null(report_functions_main(f, BASE_COUNT(f), 0.5).name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(libraries_compute_for_their_caller),
 		cmocka_unit_test(a_number_keeps_its_unit),
 		cmocka_unit_test(sentences_are_folded_and_tables_are_not),
 	};

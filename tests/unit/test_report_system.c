@@ -14,7 +14,7 @@ static struct report *build(struct bench *b)
 	return r;
 }
 
-/* Who wakes the program had slept since before the recording: it is named. */
+/* The waker of the program had slept since before the recording: it is named. */
 static void slept_since_before(void **state)
 {
 	(void)state;

@@ -122,7 +122,7 @@ static void test_crossed_connections(void **state)
 	fixture_close(&f);
 }
 
-/* Who tells last what it was before it was connected does not have the last word. */
+/* The last to tell what it was before it was connected does not have the last word. */
 static void test_connected_stays(void **state)
 {
 	struct fixture f;

@@ -520,7 +520,7 @@ static void test_contention(void **state)
 	}
 }
 
-/* A lock goes to who came first; who waits starts when it is given back. */
+/* A lock goes to the first to come; a waiter starts when it is given back. */
 static void test_lock(void **state)
 {
 	(void)state;

@@ -22,7 +22,7 @@ bool mcp_answers_json(const struct mcp_tool *t); /* else what it says is for peo
 char **mcp_words(const struct mcp_tool *t, const json_t *arguments, struct base_str *ret_why);
 void mcp_words_free(char **words);
 
-/* What comes in on standard input, a message a line; and whoever tells us to end. */
+/* What comes in on standard input, a message a line; and signals to end. */
 struct mcp_input {
 	struct base_str bytes;
 	size_t begin;    /* of what was not taken yet */

@@ -18,7 +18,8 @@ enum {
 	BUSY_LEAST = 1000,        /* a line came back so often, or it is not worth a sentence */
 	POLLS_PER_CHANGE = 10000, /* a variable is waited for that is accessed so often, */
 	POLLED_PART = 4,          /* this part of all accesses, */
-	POLLED_BY_PERCENT = 60, /* and by loads that see it change: who counts in it stores, too */
+	POLLED_BY_PERCENT = 60,   /* and by loads that see it change: a thread that counts in it
+				   stores, too */
 	FUNCTIONS_SHOWN = 10,
 	OBJECTS_SHOWN = 10,
 	MATRIX_SHOWN = 16,

@@ -94,7 +94,7 @@ int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *
 int cmd_streams_exit(const struct cmd_streams *s, int analysed);
 /* Threads that there were; known at the end. */
 uint32_t cmd_streams_threads(const struct cmd_streams *s);
-/* Only the traces, for who reads them in another way. */
+/* Only the traces, for a caller that reads them in another way. */
 int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_source **ret);
 void cmd_streams_close(struct cmd_streams *s);
 /* Hands all steps to `add`; a program runs meanwhile. */

@@ -22,7 +22,7 @@ struct run {
 	struct base_err err;
 	int failed;   /* atomic: the analysis has ended early */
 	bool goes_on; /* the program, after that */
-	bool clocked; /* (of who records) */
+	bool clocked; /* (of the recorder) */
 };
 
 /* ---- who records ----------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *
 	if (!r)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory to analyse"));
 	*r = (struct run){.streams = s, .add = add, .ctx = ctx};
-	sigset_t all, before; /* signals are for who records */
+	sigset_t all, before; /* signals are for the recorder */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int why = pthread_create(&analysis, NULL, streams_live_analyse, r);

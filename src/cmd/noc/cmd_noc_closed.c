@@ -386,8 +386,8 @@ static enum base_status add_zero_load(struct closed *x, double *sum, uint32_t *n
 	return s == BASE_ERR_USAGE ? BASE_OK : s;
 }
 
-/* Where programs race, who wins depends on how long messages take. So the base run's take about as
- * long as those of the networks that its graph is for. */
+/* Where programs race, the winner depends on how long messages take. So the base run's take about
+ * as long as those of the networks that its graph is for. */
 static enum base_status choose_base(struct closed *x)
 {
 	struct noc_standard standard[NOC_STANDARDS_MAX];

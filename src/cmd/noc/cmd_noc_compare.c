@@ -256,7 +256,7 @@ static enum base_status cmd_noc_compare_compare_on(
 	return s;
 }
 
-/* Which network is worth it, to who waits for the end. */
+/* Which network is worth it, to a user who waits for the end. */
 static void add_extremes(struct base_str *text, const struct comparison *x)
 {
 	if (x->nr_networks < 2)

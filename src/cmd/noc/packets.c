@@ -57,7 +57,7 @@ static void packets_add_finding(struct base_str *out, const struct noc_path *p)
 				base_percent(p->part_cycles[i], p->execution_cycles), part[i].text);
 }
 
-/* Who holds the path up, and what a faster network could bring. */
+/* What holds the path up, and what a faster network could bring. */
 static void add_limits(struct base_str *out, const struct noc_path *p, uint32_t nr_nodes)
 {
 	uint64_t elsewhere = p->execution_cycles - p->part_cycles[NOC_PATH_NETWORK];

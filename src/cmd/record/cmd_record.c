@@ -314,7 +314,7 @@ static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_P
 		if (fd >= 0)
 			close(fd);
 		if (fd >= 0 || errno != EEXIST)
-			return buf; /* if not because it is free, who opens it says why */
+			return buf; /* if not because it is free, its opening says why */
 	}
 	cmd_usage(c, "%s and all before it exist; give a name with -o", buf);
 	return NULL;

@@ -265,7 +265,7 @@ static void defs_find_world(struct otf2_import *im, const struct otf2_group *ran
 		world->is_world = true;
 }
 
-/* Whom a location meets where, in one array, by location. */
+/* The members that each location meets, in one array, by location. */
 static bool defs_list_members(struct otf2_import *im, const struct otf2_group *ranks)
 {
 	for (unsigned pass = 0; pass < 2; pass++) {

@@ -264,7 +264,8 @@ static struct thread *with_handle(
 	return best;
 }
 
-/* Whose it is: its creator may have named it already, with its own thread's first words to come. */
+/* The thread of a chunk: its creator may have named it already, with its own thread's first words
+ * to come. */
 static enum base_status live_thread_of(struct memory_live *l, const struct chunk *c,
 	const struct memory_chunk_head *h, struct thread **ret, struct base_err *err)
 {

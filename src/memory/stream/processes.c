@@ -15,7 +15,7 @@
 enum { AREA_SHIFT = 34, AREAS_MAX = 1 << (47 - AREA_SHIFT) };
 #define AREA_MASK ((UINT64_C(1) << AREA_SHIFT) - 1)
 
-/* Whose an area was. Processes and tables have numbers below 2^32. */
+/* The owner of an area. Processes and tables have numbers below 2^32. */
 enum area_kind { AREA_PRIVATE, AREA_CODE, AREA_SHARED };
 struct area {
 	uint32_t part; /* the first that has it: its names are */

@@ -33,7 +33,7 @@ enum report_graph_edge_kind {
 	REPORT_EDGE_state, /* between transitions: in one state */
 	REPORT_EDGE_run,   /* several, merged */
 	REPORT_EDGE_open,  /* until the end of the trace: no node follows */
-	REPORT_EDGE_cross, /* from who made units available to who used them */
+	REPORT_EDGE_cross, /* from the producer of units to their taker */
 	REPORT_EDGE_put,   /* actor -> queue */
 	REPORT_EDGE_take,  /* queue -> actor */
 	REPORT_EDGE_both   /* actor -> queue and back, such as a lock */

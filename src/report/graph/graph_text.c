@@ -108,7 +108,7 @@ static void transition(
 	base_str_add(out, n->to);
 }
 
-/* Who, and what the edge is. */
+/* The actors, and what the edge is. */
 static void graph_text_describe(struct base_str *out, const struct report_style *st,
 	const struct report_graph *g, const struct report_graph_edge *e)
 {

@@ -77,7 +77,7 @@ static const char *cross_name(const struct graph_names *n, const struct graph_co
 	return x->queue == NONE ? "hands on" : n->queue_name[x->queue];
 }
 
-/* Who left a processor before whom: noise, unless somebody waited for it. */
+/* Which actor left a processor before which: noise, unless one waited for it. */
 static bool is_idle_handover(const struct graph_names *n, const struct graph_compact_cross *x)
 {
 	return x->queue != NONE && n->queue_type[x->queue] == TRACE_OBJECT_NR && !x->nr_waited &&
@@ -279,7 +279,7 @@ static enum base_status add_direct(
 	return BASE_OK;
 }
 
-/* Units go from who put them to who took them; room goes the other way round. */
+/* Units go from their producer to their taker; room goes the other way round. */
 static enum base_status follow_crosses(struct interaction *x, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
@@ -337,7 +337,7 @@ static enum base_status add_arrow(struct interaction *x, enum report_graph_edge_
 	return report_graph_add_edge(x->g, &e, err);
 }
 
-/* Who puts and takes the same, as with a lock, gets one arrow with two heads. */
+/* An actor that puts and takes the same, as with a lock, gets one arrow with two heads. */
 static enum base_status add_arrows(struct interaction *x, struct base_err *err)
 {
 	enum base_status s = BASE_OK;

@@ -72,7 +72,7 @@ struct report_lock_gain { /* the run, were the lock held half as long */
 };
 struct report_lock { /* locks of one name */
 	const char *name, *type;
-	bool is_loop;       /* an event loop: who has its turn has it */
+	bool is_loop;       /* an event loop: the task in its turn has it */
 	const char *mostly; /* the state that has most of path_hold_ns; NULL: none */
 	uint64_t nr_members, nr_threads;
 	struct report_lock_use use;
@@ -111,7 +111,7 @@ struct report_locks {
 	struct report_trace trace;
 	unsigned has;                         /* REPORT_LOCKS_* */
 	uint64_t tick_hz, elapsed_ns, cpu_ns; /* cpu_ns: the program's, in all; 0: not known */
-	double path_ns, outside_ns;           /* outside: of it waiting for who was not recorded */
+	double path_ns, outside_ns;           /* outside: of it waiting for what was not recorded */
 	struct report_own own;                /* of the path */
 	double own_error;                     /* own_error: of replay */
 	struct report_lock_use all;

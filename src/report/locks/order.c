@@ -40,7 +40,7 @@ static bool is_gated(
 	return false;
 }
 
-/* Does who takes a lock wait for who has it? */
+/* Does the taker of a lock wait for its holder? */
 static bool conflicts(const struct order_edge *taker, const struct order_edge *owner)
 {
 	return !(taker->to_shared && owner->from_shared);

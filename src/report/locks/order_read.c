@@ -215,8 +215,8 @@ static enum base_status order_read_renew(struct order_graph *g, uint32_t object,
 		       : s;
 }
 
-/* Who has a lock keeps it, whether or not it had to wait; but who cannot wait for ever does not
- * hang: that makes no order. */
+/* A holder keeps its lock, whether or not it had to wait; but a thread that cannot wait for ever
+ * does not hang: that makes no order. */
 static enum base_status order_read_acquire(
 	struct order_graph *g, struct order_thread *t, uint32_t object, uint32_t site, bool shared)
 {

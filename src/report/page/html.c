@@ -268,7 +268,7 @@ static enum base_status html_fill(struct making *w)
 enum base_status report_html_build(const struct report_run *run,
 	const struct report_html_options *opts, struct report_html **ret, struct base_err *err)
 {
-	struct base_err own; /* reasons are kept also for who does not ask */
+	struct base_err own; /* reasons are kept also for callers that do not ask */
 	struct report_learned learned = {0};
 	struct report_shared_pass shared = {.has_all = true};
 	struct making w = {.with = *run,

@@ -18,7 +18,7 @@ struct row_units {
 	int64_t now;
 	uint64_t since_ns;
 };
-struct waiter { /* one more, or one less, who waits on a token */
+struct waiter { /* one more, or one less, that waits on a token */
 	uint64_t time_ns;
 	uint32_t row;
 	int32_t more;
@@ -308,7 +308,7 @@ static bool is_nobody(const struct model_actor *a)
 
 enum { CROWD = 12 };
 
-/* Who is on the path stands first, beside its kin: a thread's are those of its process, which has
+/* What is on the path stands first, beside its kin: a thread's are those of its process, which has
  * all their path time; a machine's those of its group, which has its longest member's. */
 static void set_families(struct score *score, size_t nr, struct model *m)
 {

@@ -45,7 +45,7 @@ struct html_cursor report_html_cursor_of(const struct html_track *t, uint64_t li
 const struct html_slice *report_html_cursor_seek(struct html_cursor *c, uint64_t time_ns);
 
 enum html_track_kind {
-	HTML_TRACK_states, /* a bucket: who had most of its active time, who most of its waiting */
+	HTML_TRACK_states, /* a bucket: what had most of its active time, and of its waiting */
 	HTML_TRACK_units   /* a bucket: the least and the greatest */
 };
 /* What is drawn of a bucket of states. */

@@ -143,7 +143,7 @@ enum base_status report_predictor_ready(
 	enum base_status s = predictor_learn_path(l, m, err);
 	p->log = NULL;
 	p->base = (struct report_replay_run){0};
-	/* who gives a lock up looks at all that wait */
+	/* giving a lock up looks at all that wait */
 	uint64_t crowd = 1 + graph_nr_actors(model_graph(m)) / CROWD;
 	if (s != BASE_OK || !l->log ||
 		graph_replay_nr_verbs(l->log) >

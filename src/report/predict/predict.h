@@ -79,7 +79,7 @@ enum report_apart {
 	REPORT_APART_SCHEDULER, /* nobody had the processor: the scheduler took its time */
 	REPORT_APART_OUTSIDE,   /* whoever is at the other end was not recorded */
 	REPORT_APART_RECORDER,  /* longpole itself */
-	REPORT_APART_IDLE,      /* nothing was recorded of who ran */
+	REPORT_APART_IDLE,      /* nothing was recorded of what ran */
 	REPORT_APART_NR
 };
 /* A path, and what of it the program can change: of that are all shares (own.c). */
@@ -149,7 +149,7 @@ struct report_balance { /* what ranks, or threads, spend in some states */
 	uint32_t nr;    /* that spend any time in them */
 	bool of_ranks;
 	double mean_ns, most_ns;
-	uint32_t most_actor; /* of who spends most */
+	uint32_t most_actor; /* of the one that spends most */
 };
 struct report_match { /* what an edit applied to */
 	const char *edit;
@@ -167,7 +167,7 @@ struct report_match { /* what an edit applied to */
 	bool size_inferred;
 	uint64_t nr_never_full;        /* resize_queue: all of them; nobody waited for room */
 	struct report_balance balance; /* nr 0: it is no balance */
-	const char *most;              /* of that: who spends most */
+	const char *most;              /* of that: the one that spends most */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
 enum { REPORT_VARIANTS = 11 };

@@ -271,8 +271,8 @@ static void widen_by_run(struct report_replay_prediction *p, const struct report
 	replay_widen(p, middle(p->speedup, p->speedup * before_ns / base->usual_ns, share));
 }
 
-/* In a trace that lacks records nobody waits for ever: who is given something more often than the
- * run was stands still as well. */
+/* In a trace that lacks records nobody waits for ever: an actor that is given something more often
+ * than in the run stands still as well. */
 static uint64_t replay_stuck(
 	const struct graph_replay_result *r, const struct report_replay_run *base)
 {
@@ -304,8 +304,8 @@ enum { WORKS, POLLS, UNSPUN_NR }; /* what the edits shorten */
 struct unspun {
 	struct graph_scenario scenario; /* empty: it is not asked */
 	struct graph_edit *edit;
-	/* What the edits take from all threads; where somebody spins, more: who spins keeps others
-	 * from their processors, too. */
+	/* What the edits take from all threads; where a thread spins, more: it keeps others from
+	 * their processors, too. */
 	struct graph_replay_change change;
 };
 
@@ -428,8 +428,9 @@ static unsigned answer_lanes(struct report_replay_prediction *ret, const struct 
 }
 
 /*
- * Who spins or polls waits, and so does who is blocked outside of every recorded call, but for whom
- * nobody knows: the change may end that sooner by as much as it takes, or later by what it adds.
+ * A thread that spins or polls waits, and so does one that is blocked outside of every recorded
+ * call, but it is not known for what: the change may end that sooner by as much as it takes, or
+ * later by what it adds.
  */
 static void widen_by_unknown(struct report_replay_prediction *ret, const struct questions *q,
 	const struct graph_replay_change *change, double unspun_ns)
@@ -486,13 +487,13 @@ static void replay_answer(struct report_replay_prediction *ret, const struct que
 }
 
 /*
- * The graph of a simulated run. Whoever waits for a processor has waited for who had it; but where
- * these may be other programs, the path would be lost in them (a timer's daemon), so that there
- * the wait is the waiter's own, as in the run (model/README.md).
+ * The graph of a simulated run. An actor that waits for a processor has waited for its holder; but
+ * where these may be other programs, the path would be lost in them (a timer's daemon), so that
+ * there the wait is the waiter's own, as in the run (model/README.md).
  */
 struct follower {
 	struct graph *graph;
-	bool leaves_processors; /* nobody follows who had them */
+	bool leaves_processors; /* nobody follows their holders */
 	uint32_t processors;    /* queues from here on are processors */
 };
 
@@ -612,8 +613,8 @@ static bool scales(const struct graph_scenario *edits, uint32_t state)
 	return false;
 }
 
-/* Those edits, and without what spins or polls, but for who polls where these shorten it. (Weights of
- * one state multiply.) */
+/* Those edits, and without what spins or polls, but for a thread that polls where these shorten it.
+ * (Weights of one state multiply.) */
 static enum base_status make_unspun(struct unspun *ret, const struct questions *q,
 	const struct graph_scenario *edits, struct base_err *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spins.c - who may have waited without a call: samples in loops whose code shows that a round
- * changes nothing (trace kind wait_loop). That it waited is sure as far as its time was spent
- * there; for whom, nobody recorded: to the graph it worked. So whatever makes the other thread
- * quicker may gain more than is predicted. So it may where the path has waits that no recorded event
- * ended.
+ * spins.c - threads that may have waited without a call: samples in loops whose code shows that a
+ * round changes nothing (trace kind wait_loop). That it waited is sure as far as its time was spent
+ * there; for what, no record says: to the graph it worked. So whatever makes the other thread
+ * quicker may gain more than is predicted. So it may where the path has waits that no recorded
+ * event ended.
  */
 #include "report/predict/predictor.h"
 
@@ -122,7 +122,8 @@ static int by_state_spun(const void *a, const void *b)
 struct state_sums {
 	double *total_ns,
 		*running_ns; /* by state, of all actors; running: they did not wait in it */
-	double *others_ns; /* by state: what others did than who was in it, the most of any of those */
+	double *others_ns;   /* by state: what others did than those in it, the most of any of
+			      these */
 	uint32_t nr_states;
 	double ready_ns, on_ns; /* of all: ready without a processor; running */
 	double *doing_ns; /* by actor: it waited for nobody who is known, nor for a processor */

@@ -26,9 +26,9 @@ struct gpu_slice {
 	int64_t begin_ns, end_ns;
 	int64_t correlation; /* one call and what it started; 0: none */
 	uint32_t lane, name;
-	uint32_t
-		outer; /* of a call or operator: name of the outermost operator around it; 0: none */
-	uint32_t more; /* index + 1 in the list of what only few have; 0: nothing */
+	uint32_t outer; /* of a call or operator: name of the outermost operator around it; 0:
+			  none */
+	uint32_t more;  /* index + 1 in the list of what only few have; 0: nothing */
 	uint8_t kind, what;
 };
 struct gpu_lane {
@@ -41,12 +41,14 @@ struct gpu_lane {
 	int64_t pid, tid;   /* of a stream: device, stream */
 	size_t first, nr;   /* its slices, when they are sorted */
 	int64_t *launch_ns; /* of a stream: when the call of each began */
-	int64_t end_ns; /* when it has done all that counts, and what says so to the end of the run */
+	int64_t end_ns;     /* when it has done all that counts, and what says so to the end of the
+			   run */
 	uint64_t end_key;
 	uint32_t end_queue;
 	uint32_t synced; /* of a stream: index + 1 of its last slice that somebody has waited for */
 };
-/* Of synchronisation: which stream waits for which other. Of a collective: who takes part. */
+/* Of synchronisation: which stream waits for which other. Of a collective: the ranks that take
+ * part. */
 struct gpu_more {
 	int64_t device, stream, on_stream, record; /* -1: not said; record: the correlation of it */
 	uint32_t group, operation;                 /* texts: who meets, what is done; 0: not said */

@@ -128,7 +128,7 @@ static enum trace_work_type gpu_work_of_way(enum gpu_way way)
 
 static uint32_t gpu_queue(struct gpu_writer *w, const struct gpu_edge *e)
 {
-	/* launches come from any thread, and who synchronises is of no interest */
+	/* launches come from any thread, and it is of no interest which one synchronises */
 	uint32_t from = e->way == GPU_WAY_LAUNCH ? GPU_NONE : e->from;
 	uint32_t to = e->way == GPU_WAY_SYNC || e->way == GPU_WAY_ROOM ? GPU_NONE : e->to;
 	uint64_t known, hi = (uint64_t)e->way << 32 | from;
@@ -199,7 +199,7 @@ static void gpu_act_edges(struct gpu_writer *w, uint32_t lane)
 	for (size_t i = w->first_to[lane]; i < w->first_to[lane + 1]; i++) {
 		size_t ix = w->by_lane[g->nr_edges + i];
 		const struct gpu_edge *e = &g->edge[ix];
-		/* who comes to a meeting does so before the meeting lets him go on */
+		/* a rank comes to a meeting before the meeting lets it go on */
 		bool comes_first = g->lane[lane].is_stream ? e->way == GPU_WAY_MEET
 							   : !g->lane[lane].is_meeting;
 		bool looks = comes_first && e->wait_ns >= e->to_ns;
@@ -227,7 +227,7 @@ static int gpu_by_turn(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* In order of time; who has taken says anew which state it is in. */
+/* In order of time; a machine that has taken says anew which state it is in. */
 static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 {
 	uint32_t state = 0;
@@ -418,7 +418,7 @@ static void gpu_mark_launches(struct gpu_trace *g)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Two lists of edges: by who gives, behind it by who takes. */
+/* Two lists of edges: by their giver, behind it by their taker. */
 static bool gpu_list_edges(struct gpu_writer *w)
 {
 	struct gpu_trace *g = w->g;

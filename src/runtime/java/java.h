@@ -14,7 +14,7 @@ enum {
 /* What a thread is about to wait for, or waits for, in Java's terms. */
 enum java_wait {
 	JAVA_NOTHING,
-	JAVA_LOCK,  /* a monitor, or a lock of java.util.concurrent: who gives it up wakes one */
+	JAVA_LOCK,  /* a monitor, or a lock of java.util.concurrent: giving it up wakes one */
 	JAVA_EVENT, /* anything else that another thread wakes it for */
 	JAVA_SLEEP, /* told already */
 };

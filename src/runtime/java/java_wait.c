@@ -4,9 +4,9 @@
  *
  * A thread that waits in Java sleeps on a condition variable of its own, in the VM. Shortly before,
  * an event or one of our native methods has said for which object that will be. So the wait is
- * recorded where the VM calls pthread_cond_wait(), if it comes to that, and whoever signals that
- * condition variable has given the object up, or has made happen what it waits for. A lock that is
- * free is taken by an instruction that nobody sees: it costs nothing more than without us.
+ * recorded where the VM calls pthread_cond_wait(), if it comes to that, and a thread that signals
+ * that condition variable has given the object up, or has made happen what it waits for. A lock
+ * that is free is taken by an instruction that nobody sees: it costs nothing more than without us.
  */
 #include "runtime/java/java.h"
 

@@ -94,7 +94,7 @@ bool model_mpi_has_met(const struct model *m, const struct mpi_request *q)
 	return q->is_last || (in_order ? g->come && g->prefix >= q->rank : g->complete);
 }
 
-/* Whom one that has met others has waited for: *ret. False: nobody. */
+/* The rank that one that has met others has waited for: *ret. False: none. */
 static bool meeting_last_of(
 	const struct mpi_meeting *g, const struct mpi_request *q, struct mpi_needed *ret)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mpi_find.c - finds the MPI library of a program, and puts our wrappers into the way of who calls
- * it.
+ * mpi_find.c - finds the MPI library of a program, and puts our wrappers into its callers' way.
  *
  * We export no MPI function: programs and libraries ask by weak references, and by dlsym(), whether
  * there is an MPI, and one that has none would find us. Instead, when a module has been loaded that

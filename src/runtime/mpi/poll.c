@@ -64,7 +64,7 @@ void mpi_poll_found(const struct mpi_call *c)
 
 /* ---- messages that were looked at ------------------------------------------------------------ */
 
-/* Whose they are: MPI_Mrecv is told the message and nothing else. */
+/* The communicators of messages: MPI_Mrecv is told the message and nothing else. */
 static struct {
 	uint64_t message; /* 0: free; 1: being written */
 	struct mpi_comm *comm;

@@ -6,7 +6,7 @@
  * number among those of this tag as key: messages of one tag do not overtake each other, so the
  * n-th that is sent is the n-th that was asked for. A receive that was posted is an item for the
  * sender, by the same key. A collective operation is one meeting of its communicator, the n-th of
- * each rank's: who comes last of those that are waited for leaves an item for each who waits.
+ * each rank's: the last one of those that are waited for leaves an item for each that waits.
  *
  * MPI's libraries spin: a call waits when what it is for is not there as it begins, whatever the
  * processor does meanwhile.
@@ -647,7 +647,7 @@ static bool mpi_find_channel(struct model *m, struct mpi_request *q, const struc
 	return true;
 }
 
-/* A message that was looked at is taken then: who receives it later does not wait for it. */
+/* A message that was looked at is taken then: its receiver does not wait for it later. */
 static void mpi_received(struct model *m, struct mpi_thread *k, struct mpi_request *q,
 	const struct trace_mpi_done *d)
 {

@@ -9,7 +9,7 @@
 enum { MPI_DETAIL_OP_BITS = 8, MPI_DETAIL_RANK_MAX = (1 << (32 - MPI_DETAIL_OP_BITS)) - 1 };
 _Static_assert(TRACE_MPI_NR <= 1 << MPI_DETAIL_OP_BITS, "a function has room in a state's detail");
 
-/* Who has to come before whom may leave. */
+/* Which ranks have to come before which may leave. */
 enum mpi_needs {
 	MPI_NEEDS_all,   /* all: everybody */
 	MPI_NEEDS_root,  /* the root: the others */
@@ -32,7 +32,7 @@ struct mpi_meeting {     /* one collective operation */
 	uint64_t number; /* among those of its communicator, from 1 */
 	uint64_t complete_ns;
 	uint32_t size, arrived, left, queue;
-	uint32_t last; /* rank of who came last of those that are waited for */
+	uint32_t last; /* the last rank to come of those that are waited for */
 	/* Where each needs those below it: when each came (0: has not), then of each rank the one
 	 * that came last of those up to it; so many from rank 0 on have come. NULL: no such. */
 	uint64_t *come;
@@ -71,8 +71,8 @@ struct mpi_needed { /* something that a call was for, and has got */
 	uint32_t peer;     /* rank + 1; 0: not known */
 	uint32_t pair;     /* + 1; 0: a meeting */
 	uint64_t nr_bytes; /* of a message, or given to a meeting */
-	uint32_t
-		nr_alike; /* so many wait for the same: of a meeting, with the last; of a message 0 */
+	uint32_t nr_alike; /* so many wait for the same: of a meeting, with the last; of a message
+			     0 */
 	bool sends;
 };
 struct mpi_thread {
@@ -89,7 +89,8 @@ struct mpi_thread {
 };
 struct mpi_passive { /* a call about a window's memory at a rank that calls nothing for it */
 	uint32_t stream, object, target;
-	bool is_outside; /* that rank was in no call as this one began, and has come to none since */
+	bool is_outside; /* that rank was in no call as this one began, and has come to none
+			    since */
 	bool is_given;   /* another has unlocked there since */
 	struct mpi_needed needed;
 };
@@ -100,8 +101,8 @@ struct mpi_link_size { /* messages of as many bytes that were waited for (link_m
 };
 struct mpi_link_moved { /* what was on its way in one state, with as many bytes */
 	uint32_t state;
-	uint32_t
-		ago; /* bits of how long ago it had been sent as the call for it began; 0: it had not */
+	uint32_t ago; /* bits of how long ago it had been sent as the call for it began; 0: it had
+			not */
 	uint64_t nr_bytes, nr, total_ns;
 };
 struct mpi_links {

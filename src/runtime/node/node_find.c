@@ -2,7 +2,7 @@
 /*
  * node_find.c - a V8 in this process, and our way to its isolates.
  *
- * node exports V8's interface to its add-ons, and an isolate may be asked by whom it has called:
+ * node exports V8's interface to its add-ons, and an isolate may be asked by what it has called:
  * so it is met when node calls libc from inside of one. No option is set, so that what depends on
  * V8's options (its code caches) stays as it is.
  */

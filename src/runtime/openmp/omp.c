@@ -169,7 +169,7 @@ CANCELLED(GOMP_sections_end_cancel)
 BARRIER(void, GOMP_workshare_task_reduction_unregister, (bool cancelled), (cancelled), NOTHING_KEPT,
 	NOTHING_BACK)
 
-/* Who is the one that does it learns it from the result; the others have waited for its data. */
+/* The thread that does it learns so from the result; the others have waited for its data. */
 PRELOAD_EXPORT void *GOMP_single_copy_start(void);
 PRELOAD_EXPORT void *GOMP_single_copy_start(void)
 {
@@ -196,7 +196,7 @@ PRELOAD_EXPORT void GOMP_single_copy_end(void *data)
 	omp->GOMP_single_copy_end(data);
 }
 
-/* The turn goes from iteration to iteration: who has had it gives it on. */
+/* The turn goes from iteration to iteration: a thread that has had it gives it on. */
 #define ORDERED(begin, end, parameters, arguments, library)                                        \
 	PRELOAD_EXPORT void begin parameters;                                                      \
 	PRELOAD_EXPORT void begin parameters                                                       \
@@ -226,7 +226,7 @@ ORDERED(__kmpc_ordered, __kmpc_end_ordered, (void *place, int32_t thread), (plac
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-/* Who are in unnamed critical sections, or before them. */
+/* The threads in unnamed critical sections, or before them. */
 static uint32_t unnamed_critical_section, unnamed_atomic_section;
 
 PRELOAD_INLINE uint64_t lock_of(const volatile void *address)
@@ -351,7 +351,7 @@ struct task {
 	void *data;                   /* whose it is copied from */
 	size_t nr_bytes, data_at;
 	struct team *team;
-	struct tokens *parent, *group; /* who waits for it */
+	struct tokens *parent, *group; /* what waits for it */
 	uint64_t site;
 	bool is_of_loop;
 };

@@ -19,7 +19,7 @@ struct preload_omp {
 };
 
 /* The library for a call that returns to `caller`, of gcc's functions (and OpenMP's own) or of
- * LLVM's. Never NULL: who called us found the name there. */
+ * LLVM's. Never NULL: our caller found the name there. */
 const struct preload_omp *preload_omp_of(uintptr_t caller);
 const struct preload_omp *preload_kmp_of(uintptr_t caller);
 

@@ -129,7 +129,7 @@ static PRELOAD_COLD const struct preload_omp *omp_find_find(struct scope *scope,
 	}
 	if (dladdr((const void *)caller, &info) && info.dli_fname)
 		search.found = omp_find_seen_by(scope, info.dli_fname);
-	if (!search.found) /* a module that leaves it to who loads it to bring one */
+	if (!search.found) /* a module that leaves it to its loader to bring one */
 		dl_iterate_phdr(seen_by_any, &search);
 	return search.found ? search.found : &scope->library[1];
 }

@@ -35,8 +35,8 @@ enum { SLOTS_MAX = 1 << 20, SLOTS_IN_HAND = 64 };
 
 /*
  * A task that was made and is not over; or that one waits for another. The runtime has one word for
- * us with a task: the slot's number and, above it, its generation, which ends with the task: who
- * comes late with the word finds nothing.
+ * us with a task: the slot's number and, above it, its generation, which ends with the task: a late
+ * user of the word finds nothing.
  */
 struct slot {
 	uint32_t next;    /* of the free ones, or of those who wait for the same task */
@@ -425,8 +425,8 @@ static void task_made(union ompt_word *maker, const void *frame, union ompt_word
 	ready(k);
 }
 
-/* `late` is not to run before `early` is over; told by who has just made it. It was said to be
- * ready: that is taken back. */
+/* `late` is not to run before `early` is over; told by the thread that has just made it. It was
+ * said to be ready: that is taken back. */
 static void task_depends(union ompt_word *early, union ompt_word *late)
 {
 	struct slot *from = slots ? slot_of(early->value) : NULL;

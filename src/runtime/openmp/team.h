@@ -5,7 +5,7 @@
  * (runtime/openmp/ompt.c) share.
  *
  * A region's begin gives a token to each worker, its end takes one of each; barriers are barriers;
- * a task is a token from who made it to who runs it, its end one for who waits for it.
+ * a task is a token from its maker to its runner, its end one for its waiter.
  *
  * Threads that wait run tasks meanwhile: then the wait ends with the task's token and begins anew
  * after it. What waits for all tasks (a barrier, a region's end) hears once more of a thread that
@@ -30,7 +30,7 @@ struct tokens {
 struct team {
 	struct tokens begin, end, tasks, copy, ordered;
 	char barrier;
-	uint32_t parties;    /* of the barrier, as recorded; 0: who leaves first opens it */
+	uint32_t parties;    /* of the barrier, as recorded; 0: the first to leave opens it */
 	uint32_t nr_workers; /* that came, in this region */
 	uint32_t has_tasks;
 	uint64_t site;
@@ -100,7 +100,7 @@ struct team *team_region_begin(uint32_t nr, uint64_t site);
 /* The same, in the region: `nr` threads (0: not known) are in it, this one that began it, too. */
 struct team *team_master_begin(struct team *team, uint32_t nr);
 void team_set_parties(struct team *team, uint32_t n);
-/* Who has come to a barrier may have to come again: its parties are not to be counted. */
+/* A thread that has come to a barrier may have to come again: its parties are not to be counted. */
 void team_gets_task(struct team *team);
 
 void team_group_begin(uint64_t site);

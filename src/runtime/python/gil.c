@@ -4,9 +4,9 @@
  *
  * It is made of a flag, two condition variables and their mutexes. A thread that takes it signals TAKEN
  * when it has the lock, one that gives it up signals FREE, and both are told in terms of one lock; what its
- * mutexes do is nobody's matter. Who wants it waits for FREE, 5 ms at a time: that is one wait. Who
- * was made to give it up waits for TAKEN: that stays a wait for a condition variable, and the
- * signal is recorded when somebody waits.
+ * mutexes do is nobody's matter. A thread that wants it waits for FREE, 5 ms at a time: that is one
+ * wait. One that was made to give it up waits for TAKEN: that stays a wait for a condition
+ * variable, and the signal is recorded when somebody waits.
  */
 #include "runtime/python/python.h"
 

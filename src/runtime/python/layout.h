@@ -2,8 +2,8 @@
 /*
  * layout.h - where CPython has what, by version: offsets from its headers (x86-64), and for 3.13
  * those that it publishes itself (_Py_DebugOffsets, PEP 768). Also the table of a code object's
- * lines (3.11 and later). No code behind it: who reads from inside and who reads from outside of a
- * process has its own way to read.
+ * lines (3.11 and later). No code behind it: readers inside and outside of a process have their own
+ * ways to read.
  */
 #ifndef LONGPOLE_RUNTIME_PYTHON_LAYOUT_H
 #define LONGPOLE_RUNTIME_PYTHON_LAYOUT_H
@@ -133,8 +133,8 @@ enum {
 	PYTHON_OFFSET_MAX = 1 << 20,
 };
 
-/* In the struct of the global lock, of all versions. FREE and its MUTEX: who wants the lock waits
- * there; TAKEN: who was made to give it up waits there until another has it. */
+/* In the struct of the global lock, of all versions. FREE and its MUTEX: a thread that wants the
+ * lock waits there; TAKEN: one that was made to give it up waits there until another has it. */
 enum {
 	PYTHON_GIL_FREE = 32,
 	PYTHON_GIL_MUTEX = 80,

@@ -465,7 +465,7 @@ void python_turn_meets(const struct dl_phdr_info *info)
 	__atomic_store_n(&a->segment, info->dlpi_phdr, __ATOMIC_RELEASE);
 }
 
-/* Some time after it was loaded: who waits for readiness then may be its first loop. */
+/* Some time after it was loaded: a thread that waits for readiness then may be its first loop. */
 static PRELOAD_COLD void turn_lead(void)
 {
 	const struct python_asyncio *a = &python_found.asyncio;

@@ -225,7 +225,7 @@ static void ticks_and_is_answered(void)
 	}
 }
 
-/* Who would accept sleeps meanwhile. */
+/* The acceptor sleeps meanwhile. */
 static void full_listener(void)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -305,7 +305,7 @@ static void pipeline_computes(void)
 	compute();
 }
 
-/* Who would post was stopped by a debugger, which waits for its user. */
+/* The thread that would post was stopped by a debugger, which waits for its user. */
 static void traced(void)
 {
 	sem_t *s = shared_memory(sizeof *s);
@@ -628,7 +628,7 @@ static void pool_of_semaphores(void)
 		nap_ms(1000);
 }
 
-/* Who opens a FIFO waits for anybody; the other one, for a while. */
+/* The opener of a FIFO waits for anybody; the other one, for a while. */
 static void opens_fifo(void)
 {
 	if (chdir(getenv("TMPDIR")) != 0 || mkfifo("calm", 0600) != 0)
@@ -719,7 +719,7 @@ static void clone_of_clone_posts(void)
 	one_for_other(&of_one);
 }
 
-/* Who has called vfork() sleeps until its child is done; a thread beside it waits for that. */
+/* The caller of vfork() sleeps until its child is done; a thread beside it waits for that. */
 static void *vforks(void *unused)
 {
 	const pid_t child = vfork();

@@ -394,7 +394,7 @@ static void sysv_undo(void)
 	change_with(id, !child, -1, SEM_UNDO);
 }
 
-/* Who has the semaphore waits for something else. */
+/* The holder of the semaphore waits for something else. */
 static void sysv_undo_and_pipe(void)
 {
 	int p[2];
@@ -687,7 +687,7 @@ static int listening_for_one(int number)
 	return s;
 }
 
-/* Who would accept waits for the end of who connects. */
+/* The acceptor waits for the end of the process that connects. */
 static void full_listener(void)
 {
 	const int s = listening_for_one(0);

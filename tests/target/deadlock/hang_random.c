@@ -2,7 +2,7 @@
 /*
  * hang_random.c SPEC... - a thread for each SPEC. Thread i has mutex i, rwlock i as its writer and
  * another one as a reader; then it waits as its SPEC says, and gives all that back and posts
- * semaphore i. Who waits for whom is known, so what hangs is: whoever is led into a circle.
+ * semaphore i. All waits are known, so what hangs is: every thread that is led into a circle.
  *
  * m3: takes mutex 3; s3: waits for semaphore 3; r3, w3: reads, writes under rwlock 3; u3: writes
  * under the one that thread 3 reads; z: sleeps.

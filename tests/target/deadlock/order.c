@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order.c - programs that end, whose threads take locks in orders that could, or could not, hang.
- * Who comes when is set by semaphores, so that none of them does. */
+ * Semaphores set the order of coming, so that none of them does. */
 #include "hang.h"
 
 #include <malloc.h>
@@ -152,7 +152,7 @@ static void writer(void)
 	run((void *(*const[])(void *)){read_then_lock, lock_then_write}, 2);
 }
 
-/* Who tries does not wait; who has tried is waited for. */
+/* A thread that tries does not wait; one that has tried is waited for. */
 static void *a_tries_b(void *argument)
 {
 	sem_wait(&turn[0]);
@@ -222,7 +222,7 @@ static void tried_first(void)
 	run((void *(*const[])(void *)){tried_a_then_b, b_tries_to_read_then_a}, 2);
 }
 
-/* Whose time is limited waits, but not for ever; who has got it is waited for. */
+/* A thread with a time limit waits, but not for ever; one that has got it is waited for. */
 static void nest_timed(pthread_mutex_t *outer, pthread_mutex_t *inner)
 {
 	struct timespec until;
