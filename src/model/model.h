@@ -338,6 +338,18 @@ int model_ended_from_outside(const struct model *m);
  * program that ends soon after may do so because of it (MODEL_MAY_BE_ENDED); 0: none did. */
 uint64_t model_first_broken_off(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
+/* What an actor is, in its program's words. */
+enum model_noun {
+	MODEL_NOUN_none,
+	MODEL_NOUN_thread,
+	MODEL_NOUN_goroutine,
+	MODEL_NOUN_task, /* of an event loop */
+	MODEL_NOUN_rank, /* of MPI: its name says so ("ring rank 0") */
+	MODEL_NOUN_NR
+};
+extern const char *const model_noun_text[MODEL_NOUN_NR];
+/* (of the clock that an actor sleeps by: that actor's) */
+enum model_noun model_actor_noun(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 /* A semaphore that held one unit at most, in the whole run, which each taker gave back: a lock in all
  * but name. `object` is a definition's id; any may be asked. */

@@ -716,6 +716,30 @@ static void names_add_thread(struct model *m, struct base_str *s, struct actor_i
 		base_str_addf(s, " '%s'", name);
 }
 
+const char *const model_noun_text[MODEL_NOUN_NR] = {
+	[MODEL_NOUN_none] = "actor",
+	[MODEL_NOUN_thread] = "thread",
+	[MODEL_NOUN_goroutine] = "goroutine",
+	[MODEL_NOUN_task] = "task",
+	[MODEL_NOUN_rank] = "rank",
+};
+
+enum model_noun model_actor_noun(const struct model *m, uint32_t actor)
+{
+	const struct actor_info *a = actor < m->made.nr_actors ? &m->made.actor[actor] : NULL;
+	if (a && a->clock_of && a->clock_of <= m->made.nr_actors)
+		a = &m->made.actor[a->clock_of - 1];
+	if (!a || a->role == NONE || a->pub.kind != MODEL_ACTOR_thread)
+		return MODEL_NOUN_none;
+	if (m->seen.tasks)
+		return MODEL_NOUN_goroutine;
+	if (!a->thread) /* it takes turns on one */
+		return MODEL_NOUN_task;
+	bool is_rank = a->thread < m->nr_threads && !m->made.role[a->role].site &&
+		       model_mpi_rank(m, m->thread[a->thread].process) >= 0;
+	return is_rank ? MODEL_NOUN_rank : MODEL_NOUN_thread;
+}
+
 static void names_name_actor(struct model *m, struct actor_info *a)
 {
 	struct base_str s = {0}, group = {0};

@@ -216,6 +216,7 @@ static enum base_status finish_row(struct rows *w, size_t i, const struct actors
 	row->nr_actors = in_row->nr;
 	row->nr_topic_actors = in_topic->nr;
 	row->topic_actor = is_one(in_topic) ? build_name_actor(w, in_topic) : "";
+	row->noun = model_actor_noun(w->m, in_topic->most->actor);
 	if (is_one(in_row)) {
 		row->actor = build_name_actor(w, in_row);
 	} else {

@@ -11,7 +11,6 @@ struct subject {                      /* the longest topic of the path */
 	double path_ns;
 	bool waited_for; /* a lock that is held: others waited, all in all, for waited_ns */
 	uint64_t waited_ns;
-	bool of_goroutines; /* its actors are no threads */
 };
 
 static void finding_add_where(struct base_str *s, const char *lead, const char *where)
@@ -26,15 +25,18 @@ static void finding_add_who(struct base_str *s, const char *lead, const struct s
 	if (*u->row->topic_actor)
 		base_str_addf(s, "%s%s", lead, u->row->topic_actor);
 	else
-		base_str_addf(s,
-			u->of_goroutines ? ", through %u {goroutine|goroutines} (%s)"
-					 : ", through %u {thread|threads} (%s)",
-			u->row->nr_topic_actors, u->row->group);
+		base_str_addf(s, ", through %u %ss (%s)", u->row->nr_topic_actors,
+			model_noun_text[u->row->noun], u->row->group);
 }
 
-static const char *finding_lead(const struct subject *u)
+/* ", thread ladder/worker #2" */
+static void finding_add_actor(struct base_str *s, const struct subject *u)
 {
-	return !*u->row->topic_actor ? ", " : u->of_goroutines ? ", goroutine " : ", thread ";
+	const bool says_itself = u->row->noun == MODEL_NOUN_none || u->row->noun == MODEL_NOUN_rank;
+	base_str_add(s, *u->row->topic_actor ? ", " : "");
+	if (*u->row->topic_actor && !says_itself)
+		base_str_addf(s, "%s ", model_noun_text[u->row->noun]);
+	finding_add_who(s, "", u);
 }
 
 /* "program+0x12ab" is no function, and C++ names have their arguments. */
@@ -79,7 +81,7 @@ static void finding_add_run(struct base_str *s, const struct subject *u)
 		finding_add_where(s, " (", where);
 		base_str_add(s, *where ? ")" : "");
 	}
-	finding_add_who(s, finding_lead(u), u);
+	finding_add_actor(s, u);
 }
 
 static void finding_add_latency(struct base_str *s, const struct report_row *row)
@@ -127,7 +129,7 @@ static void finding_add_hold(struct base_str *s, const struct subject *u)
 		base_str_addf(s, " under %s, for which %s waited",
 			u->row->main.name ? "a lock" : row->what,
 			u->waited_ns ? "hardly anybody" : "nobody");
-	finding_add_who(s, finding_lead(u), u);
+	finding_add_actor(s, u);
 }
 
 /* (what passes through terminals is not followed, recorded or not) */
@@ -246,7 +248,6 @@ static struct subject find_subject(const struct report *r, const struct report_i
 		if (best.path_ns > r->elapsed_ns / 2 || i >= 64)
 			break;
 	}
-	best.of_goroutines = r->trace.of_goroutines;
 	return best;
 }
 
@@ -303,7 +304,7 @@ static const char *certainty(struct report *r)
 void report_topic_text(struct base_str *out, const struct report *r, struct model *m,
 	const struct report_index *ix, uint32_t topic)
 {
-	struct subject u = {.of_goroutines = r->trace.of_goroutines};
+	struct subject u = {0};
 	for (size_t i = 0; i < r->nr_rows; i++) {
 		if (r->row[i].topic != topic)
 			continue;

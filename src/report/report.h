@@ -105,6 +105,7 @@ struct report_row { /* one (actor group, state, place) of the path */
 	uint32_t nr_actors; /* of the group that are on the path in this row */
 	uint32_t nr_topic_actors; /* of all groups, in any row of that state */
 	const char *topic_actor;  /* the one instance that has 90 % of these; "" none */
+	enum model_noun noun;     /* what these are */
 	uint32_t topic;
 	double path_ns, waiting_ns, unexplained_ns, share, waiting_share;
 	uint64_t visits;

@@ -73,6 +73,12 @@ static void the_loop_sleeps_for_whose_time_comes(void **state)
 	assert_float_equal(on_path(&l.b, "sleeping in quick"), 30000000, 1);
 	assert_float_equal(on_path(&l.b, "sleeping in slow"), 0, 1);
 	assert_float_equal(on_path(&l.b, "running"), 1000, 1);
+	/* a task, and the clock that it sleeps by, are a task; what they take turns on is a thread */
+	for (uint32_t i = 0; i < graph_nr_actors(model_graph(l.b.model)); i++) {
+		bool is_task = strchr(model_actor(l.b.model, i)->name, '/') != NULL;
+		assert_int_equal(model_actor_noun(l.b.model, i),
+			is_task ? MODEL_NOUN_task : MODEL_NOUN_thread);
+	}
 	finish(&l.b);
 }
 
