@@ -218,7 +218,7 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		base_str_add(s, "starting programs, before their first own instruction");
 		break;
 	case MODEL_STATE_annotated:
-		base_str_addf(s, "in the annotated state %s", row->state);
+		base_str_addf(s, "in state %s", row->state);
 		finding_add_who(s, " of ", u);
 		break;
 	case MODEL_STATE_idle:

@@ -614,7 +614,7 @@ static enum base_status whatif_resolve(struct resolver *w, const struct report_s
 /* ---- lanes -> predictions -------------------------------------------------------------------- */
 
 struct lane_answer {
-	double length_ns, largest_ns;
+	double length_ns, largest_share;
 	uint32_t largest;
 	struct graph_tokens_bound bound;
 	bool is_bound; /* length_ns is that one's */
@@ -638,7 +638,9 @@ static enum base_status whatif_ask(const struct report_run *run, const struct re
 		report_lane_sums(&path[i], ix, topic_ns, NULL);
 		a->length_ns = path[i].length_ns;
 		a->largest = report_largest_topic(topic_ns, ix, REPORT_NONE);
-		a->largest_ns = a->largest == REPORT_NONE ? 0 : topic_ns[a->largest];
+		a->largest_share = a->largest == REPORT_NONE ? 0
+							     : report_topic_share(topic_ns, ix,
+								       a->largest, a->length_ns);
 	}
 	return s;
 }
@@ -663,11 +665,11 @@ static enum base_status whatif_predict(struct report_prediction *p, const struct
 	uint32_t next = a[0].is_bound                 ? a[0].bound.state
 			: a[0].largest == REPORT_NONE ? REPORT_NONE
 						      : ix->first_state[a[0].largest];
-	double next_ns = a[0].is_bound ? a[0].bound.state_ns : a[0].largest_ns;
 	p->next = next == REPORT_NONE ? "" : report_clean(arena, model_state(m, next)->name);
-	p->next_share = p->length_ns > 0 ? next_ns / p->length_ns : 0;
+	p->next_share = a[0].largest_share;
 	if (!a[0].is_bound)
 		return p->next ? BASE_OK : report_no_memory(err);
+	p->next_share = whatif_ratio(a[0].bound.state_ns, p->length_ns);
 	p->pool = report_clean(arena, model_queue(m, a[0].bound.queue)->name);
 	return p->next && p->pool ? BASE_OK : report_no_memory(err);
 }

@@ -139,5 +139,5 @@ test_import_otf2_many_ranks() {
 	"$gen" many 1024 2 || fail "lpt-gen-otf2"
 	(ulimit -v 2000000 && longpole import -q otf2 many) 2>err || { cat err >&2; fail "1024 ranks need more than 2 GB of address space"; }
 	longpole report many.lpt >report.txt 2>err || fail "no report"
-	has report.txt '421 us · 1024 threads' 'long pole is in the annotated state step of' 'many rank 1'
+	has report.txt '421 us · 1024 threads' 'long pole is in state step of' 'many rank 1'
 }

@@ -122,7 +122,8 @@ enum base_status report_index_init(struct report_index *ix, struct model *m, str
 	ix->topic_of = base_alloc((ix->nr_states + 1) * sizeof *ix->topic_of);
 	ix->first_state = base_alloc((ix->nr_states + 1) * sizeof *ix->first_state);
 	ix->is_recorders = base_alloc((ix->nr_states + 1) * sizeof *ix->is_recorders);
-	if (!ix->topic_of || !ix->first_state || !ix->is_recorders) {
+	ix->is_apart = base_alloc((ix->nr_states + 1) * sizeof *ix->is_apart);
+	if (!ix->topic_of || !ix->first_state || !ix->is_recorders || !ix->is_apart) {
 		report_index_fini(ix);
 		return report_no_memory(err);
 	}
@@ -132,6 +133,7 @@ enum base_status report_index_init(struct report_index *ix, struct model *m, str
 		if (st->identity >= ix->nr_topics) {
 			ix->first_state[st->identity] = i;
 			ix->is_recorders[st->identity] = st->is_recorders;
+			ix->is_apart[st->identity] = report_why_apart(m, i) != REPORT_APART_NR;
 			ix->nr_topics = st->identity + 1;
 		}
 	}
@@ -143,6 +145,7 @@ void report_index_fini(struct report_index *ix)
 	base_free(ix->topic_of);
 	base_free(ix->first_state);
 	base_free(ix->is_recorders);
+	base_free(ix->is_apart);
 	*ix = (struct report_index){0};
 }
 
@@ -170,15 +173,33 @@ enum base_status report_lane_topics(struct graph *g, const struct report_index *
 	return BASE_OK;
 }
 
-uint32_t report_largest_topic(
-	const double *topic_ns, const struct report_index *ix, uint32_t except)
+static uint32_t index_largest(
+	const double *topic_ns, const struct report_index *ix, uint32_t except, bool apart_too)
 {
 	uint32_t best = REPORT_NONE;
 	for (uint32_t t = 0; t < ix->nr_topics; t++)
 		if (t != except && topic_ns[t] > 0 && !ix->is_recorders[t] &&
+			(apart_too || !ix->is_apart[t]) &&
 			(best == REPORT_NONE || topic_ns[t] > topic_ns[best]))
 			best = t;
 	return best;
+}
+
+uint32_t report_largest_topic(
+	const double *topic_ns, const struct report_index *ix, uint32_t except)
+{
+	uint32_t own = index_largest(topic_ns, ix, except, false);
+	return own != REPORT_NONE ? own : index_largest(topic_ns, ix, except, true);
+}
+
+double report_topic_share(
+	const double *topic_ns, const struct report_index *ix, uint32_t topic, double length_ns)
+{
+	double own_ns = 0;
+	for (uint32_t t = 0; t < ix->nr_topics; t++)
+		own_ns += ix->is_apart[t] ? 0 : topic_ns[t];
+	double all_ns = ix->is_apart[topic] ? length_ns : own_ns;
+	return all_ns > 0 ? topic_ns[topic] / all_ns : 0;
 }
 
 /* ---- the trace ------------------------------------------------------------------------------- */

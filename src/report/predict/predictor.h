@@ -14,6 +14,7 @@ struct report_index {
 	uint32_t *topic_of;    /* by state */
 	uint32_t *first_state; /* by topic: its first state, which has its kind and name */
 	bool *is_recorders;    /* by topic: longpole itself, which is nothing to improve */
+	bool *is_apart;        /* by topic: not the program's doing (report_why_apart()) */
 };
 enum base_status report_index_init(
 	struct report_index *ix, struct model *m, struct base_err *err) BASE_MUST_CHECK;
@@ -81,9 +82,12 @@ void report_shared_lanes_fini(struct report_shared_pass *shared);
 enum base_status report_lane_topics(struct graph *g, const struct report_index *ix, unsigned lane,
 	double *topic_ns, double *observed_ns, double *ret_length_ns,
 	struct base_err *err) BASE_MUST_CHECK;
-/* Largest entry but `except`; REPORT_NONE when all are 0. */
+/* Largest entry but `except`, of the program's own if there is one; REPORT_NONE when all are 0. */
 uint32_t report_largest_topic(
 	const double *topic_ns, const struct report_index *ix, uint32_t except);
+/* Its part of what is the program's own doing; of all of it when it is none. */
+double report_topic_share(
+	const double *topic_ns, const struct report_index *ix, uint32_t topic, double length_ns);
 
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;

@@ -714,7 +714,7 @@ static enum base_status longest_topic(struct report_replay_prediction *ret, stru
 	if (topic == REPORT_NONE || length_ns <= 0)
 		return BASE_OK;
 	ret->next = report_clean(arena, model_state(m, ix->first_state[topic])->name);
-	ret->next_share = topic_ns[topic] / length_ns;
+	ret->next_share = report_topic_share(topic_ns, ix, topic, length_ns);
 	return ret->next ? BASE_OK : report_no_memory(err);
 }
 
