@@ -42,6 +42,7 @@ enum {
 	BUSY_LATELY_NS = 250000000,
 	INTERVAL_BUSY_NS = 1000000, /* between two looks at the buffers */
 	INTERVAL_NS = 5000000,
+	UNNAMED_FEW = 10,              /* one place of so many without a name is worth a sentence */
 	INTERVAL_SYSTEM_NS = 10000000, /* its buffers are large; names of threads that end soon are
 					  not */
 	INTERVAL_IDLE_NS = 20000000,
@@ -372,9 +373,10 @@ static void session_name_all(struct session *s)
 		record_sink_name_all(sink, &unnamed) + record_jit_name_all(&s->converter.world);
 	if (session_counts(s->opts))
 		record_sink_name_placeless(sink);
+	/* (a few change no answer: those that have much of the path are seen there) */
 	if (record_jit_say_unnamed(&s->converter.world, unnamed.nr, s->result->unnamed_why,
 		    sizeof s->result->unnamed_why) ||
-		!unnamed.nr)
+		unnamed.nr * UNNAMED_FEW < sink->nr_sites || !unnamed.nr)
 		return;
 	const char *path = base_strtab_get(sink->strings, sink->module[unnamed.module].path);
 	const char *slash = strrchr(path, '/'), *advice = symbol_why_advice(unnamed.why);
