@@ -314,19 +314,19 @@ static int chains_by_samples(const void *a, const void *b)
 	return x->chain < y->chain ? -1 : x->chain > y->chain;
 }
 
-/* As many parts of the visits as have A_STRATUM samples each, about. */
-static unsigned nr_parts(uint64_t nr_samples)
+/* So many strata are a part: it has about A_STRATUM samples. */
+static unsigned strata_a_part(uint64_t nr_samples)
 {
-	unsigned nr = STRATA;
-	while (nr > 1 && nr_samples < (uint64_t)nr * A_STRATUM)
-		nr /= 2;
-	return nr;
+	unsigned width = 1;
+	while (width < STRATA && nr_samples < (uint64_t)(STRATA / width) * A_STRATUM)
+		width *= 2;
+	return width;
 }
 
-static uint64_t in_part(const struct strata *s, unsigned part, unsigned nr)
+static uint64_t in_part(const struct strata *s, unsigned part, unsigned width)
 {
 	uint64_t sum = 0;
-	for (unsigned k = part * (STRATA / nr); k < (part + 1) * (STRATA / nr); k++)
+	for (unsigned k = part * width; k < (part + 1) * width; k++)
 		sum += s->nr[k];
 	return sum;
 }
@@ -338,10 +338,10 @@ static uint64_t in_part(const struct strata *s, unsigned part, unsigned nr)
 static double mean_share(
 	const struct strata *f, const struct strata *all, uint64_t nr_samples, double *ret_variance)
 {
-	unsigned nr = nr_parts(nr_samples), nr_seen = 0;
+	unsigned width = strata_a_part(nr_samples), nr_seen = 0;
 	double sum = 0, variance = 0;
-	for (unsigned k = 0; k < nr; k++) {
-		double n = (double)in_part(all, k, nr), own = (double)in_part(f, k, nr);
+	for (unsigned k = 0; k < STRATA / width; k++) {
+		double n = (double)in_part(all, k, width), own = (double)in_part(f, k, width);
 		double likely = (own + 0.5) / (n + 1);
 		if (n <= 0)
 			continue;
@@ -356,11 +356,10 @@ static double mean_share(
 /* What mean_share() adds for one row's samples. */
 double model_row_share(const struct function_list *l, const struct sample_row *row)
 {
-	unsigned nr = nr_parts(l->nr_samples), nr_seen = 0;
-	for (unsigned k = 0; k < nr; k++)
-		nr_seen += in_part(&l->all, k, nr) > 0;
-	unsigned strata_a_part = nr && nr <= STRATA ? STRATA / nr : 1;
-	uint64_t n = in_part(&l->all, row->stratum / strata_a_part, nr);
+	unsigned width = strata_a_part(l->nr_samples), nr_seen = 0;
+	for (unsigned k = 0; k < STRATA / width; k++)
+		nr_seen += in_part(&l->all, k, width) > 0;
+	uint64_t n = in_part(&l->all, row->stratum / width, width);
 	return n && nr_seen ? (double)row->nr / (double)n / nr_seen : 0;
 }
 

@@ -216,7 +216,7 @@ static json_t *mcp_answer(struct mcp_server *s, const json_t *message)
 		return NULL;
 	else if (!json_is_string(method))
 		mcp_refuse(&r, MCP_ERROR_request, "no request: it has no method");
-	else if (!version || strcmp(version, "2.0"))
+	else if (!version || strcmp(version, "2.0") != 0)
 		mcp_refuse(&r, MCP_ERROR_request, "no request: 'jsonrpc' is not \"2.0\"");
 	else if (!id)
 		return NULL;

@@ -506,7 +506,7 @@ static enum base_status list_threads(
 
 static uint64_t lpt_end_of(struct lpt *l, struct thread *t)
 {
-	struct memory_chunk_head head;
+	struct memory_chunk_head head = {0};
 	const struct trace_content_chunk *last = &l->chunk[t->chunk[t->nr_chunks - 1]];
 	return lpt_look_at(l, last, t->bytes, &head, NULL) == BASE_OK
 		       ? memory_clock_ns(&l->clock, head.last_ticks)
