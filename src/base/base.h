@@ -111,8 +111,9 @@ _Noreturn void base_assert_failed(const char *cond, const char *file, int line);
 void *base_alloc(size_t size_bytes);
 void *base_realloc(void *p, size_t old_size_bytes, size_t size_bytes); /* the new tail is zeroed */
 void base_free(void *p);                                               /* NULL-safe */
-/* Tests: let the n-th allocation from now (1 = next) fail, once; 0 switches it off. */
-void base_alloc_fail_nth(uint64_t n);
+/* Tests: let the n-th allocation from now (1 = next) fail, once; 0 switches it off. Returns how many were
+ * still to come until one asked for before would have failed. */
+uint64_t base_alloc_fail_nth(uint64_t n);
 
 /* base_grow() - make room for `need` elements in a growable array. *data and *capacity are updated
  * together (capacity doubles, at least 16); on BASE_ERR_NOMEM both are untouched. */

@@ -11,9 +11,9 @@
 /* The one mutable global of longpole: tests count down to the allocation that shall fail. */
 static _Atomic uint64_t fail_countdown;
 
-void base_alloc_fail_nth(uint64_t n)
+uint64_t base_alloc_fail_nth(uint64_t n)
 {
-	atomic_store_explicit(&fail_countdown, n, memory_order_relaxed);
+	return atomic_exchange_explicit(&fail_countdown, n, memory_order_relaxed);
 }
 
 static bool must_fail(void)

@@ -66,4 +66,20 @@ enum { SWEEP_MAX = 20000 };
 		assert_true(sweep_nth > (nr_failures_min));                                        \
 	} while (0)
 
+/* The same of what may do without some of them: until none fails any more. Whatever it makes is the
+ * expression's to free, after a success, too. */
+#define SWEEP_ALL_ALLOCATIONS(nr_failures_min, ...)                                                \
+	do {                                                                                       \
+		uint64_t sweep_nth = 0, sweep_left;                                                \
+		do {                                                                               \
+			assert_true(++sweep_nth < SWEEP_MAX);                                      \
+			(void)base_alloc_fail_nth(sweep_nth);                                      \
+			enum base_status sweep_status = (__VA_ARGS__);                             \
+			sweep_left = base_alloc_fail_nth(0);                                       \
+			assert_true(sweep_status == BASE_OK ||                                     \
+				    (!sweep_left && sweep_status == BASE_ERR_NOMEM));              \
+		} while (!sweep_left);                                                             \
+		assert_true(sweep_nth > (nr_failures_min));                                        \
+	} while (0)
+
 #endif

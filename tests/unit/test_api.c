@@ -723,7 +723,7 @@ static void without_memory(void **state)
 	api_test_path(path, LOSSES);
 	SWEEP_ALLOCATIONS(10, STATUS(read_all(path)));
 	assert_false(longpole_trace_open(path, NULL, &t, NULL));
-	SWEEP_ALLOCATIONS(100, STATUS(ask_all(t)));
+	SWEEP_ALL_ALLOCATIONS(100, STATUS(ask_all(t)));
 	longpole_trace_close(t);
 	temporary_file(written, "", 0);
 	SWEEP_ALLOCATIONS(5, STATUS(write_all(written)));

@@ -244,7 +244,9 @@ static enum base_status scenario_add_line(struct report_scenarios *s, const char
 	else if (verb_word)
 		argument = scenario_next_word(&at, &second, &unclosed);
 	bool extra = argument && scenario_next_word(&at, &more, &unclosed);
-	if (unclosed)
+	if (first.failed || second.failed || more.failed)
+		st = base_fail(err, BASE_ERR_NOMEM, "%sno memory for its words", place);
+	else if (unclosed)
 		st = base_fail(err, BASE_ERR_USAGE, "%sa quote is not closed", place);
 	else if (!verb_word)
 		*open = *open &&
