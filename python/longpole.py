@@ -104,10 +104,14 @@ class _Error(ctypes.Structure):
 
 
 def _plain(struct):
-    """As a named tuple: of bytes text, of a struct in it a tuple."""
-    values = (getattr(struct, member) for member in struct.shown)
-    return struct.tuple._make(
-        _plain(v) if isinstance(v, ctypes.Structure) else v.decode(errors="replace") if isinstance(v, bytes) else v for v in values)
+    """As a named tuple: of bytes text, of a struct in it a tuple, of what is asked for with is_ a truth value."""
+    def plain(member, value):
+        if isinstance(value, ctypes.Structure):
+            return _plain(value)
+        if isinstance(value, bytes):
+            return value.decode(errors="replace")
+        return bool(value) if member.startswith("is_") else value
+    return struct.tuple._make(plain(member, getattr(struct, member)) for member in struct.shown)
 
 
 # ---- the library ---------------------------------------------------------------------------------
