@@ -2,6 +2,7 @@
 /* build.c - struct report: rows of the path, the runner-up; the rest is asked of its neighbours. */
 #include "model/findings.h"
 #include "report/private.h"
+#include "symbol/symbol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct rows {
 		size_t nr, capacity;
 	} in_row, in_topic;
 	size_t nr, capacity, functions_capacity;
+	double unnamed_most; /* of one function without a name: its share */
 };
 /* The actors: one of them, or how many. */
 struct actors {
@@ -205,6 +207,26 @@ static const char *build_name_actor(const struct rows *w, const struct actors *a
 	return report_clean(w->r->arena, model_actor(w->m, a->most->actor)->name);
 }
 
+/* Functions that have no name but their file's, with an address. */
+static bool build_add_unnamed(struct rows *w, const struct row_functions *f)
+{
+	struct report *r = w->r;
+	for (size_t i = 0; i < f->nr && r->elapsed_ns > 0; i++) {
+		size_t length = symbol_made_up(f->function[i].name);
+		double share = f->function[i].share * f->weight_ns / r->elapsed_ns;
+		if (!length)
+			continue;
+		r->unnamed.share += share;
+		if (share <= w->unnamed_most)
+			continue;
+		w->unnamed_most = share;
+		r->unnamed.file = base_arena_strndup(r->arena, f->function[i].name, length);
+		if (!r->unnamed.file)
+			return false;
+	}
+	return true;
+}
+
 static enum base_status finish_row(struct rows *w, size_t i, const struct actors *in_row,
 	const struct actors *in_topic, struct base_err *err)
 {
@@ -230,6 +252,8 @@ static enum base_status finish_row(struct rows *w, size_t i, const struct actors
 		f->function, f->nr, row->kind == MODEL_STATE_hold ? 0.5 : REPORT_FUNCTION_ALL);
 	for (size_t k = 0; k < f->nr && k < REPORT_FUNCTIONS_MAX; k++)
 		row->function[row->nr_functions++] = f->function[k];
+	if (!build_add_unnamed(w, f))
+		return report_no_memory(err);
 	return row->actor && row->topic_actor ? BASE_OK : report_no_memory(err);
 }
 

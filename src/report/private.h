@@ -64,6 +64,8 @@ void report_crowd_add(struct report_crowd *c, const char *had, double path_ns);
  * nr_processors 0: not known. Sorts. */
 void report_crowd_text(
 	struct base_str *out, struct report_crowd *c, double all_ns, uint64_t nr_processors);
+#define REPORT_UNNAMED_FROM 0.05 /* of the path: code without names is said */
+void report_unnamed_words(struct base_str *s, const struct report *r);
 /* What to be careful about, a paragraph each; the first has the label CAVEATS. */
 void report_text_caveats(
 	struct base_str *out, const struct report *r, const struct report_style *st);

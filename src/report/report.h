@@ -134,6 +134,10 @@ struct report {
 	double elapsed_ns, unexplained_ns, explained_share;
 	double timed_share;  /* of the path: waits that a time limit or a signal ended */
 	double polled_share; /* of the path: naps again and again at one place */
+	struct {             /* of the path: code without names, at least */
+		double share;
+		const char *file; /* that has most of it */
+	} unnamed;
 	struct report_box box;
 	/* of ranks, in the part of that number; 0: none worth a word */
 	struct report_balance imbalance;

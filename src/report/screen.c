@@ -781,6 +781,8 @@ static void screen_path_caveats(struct screen_caveats *c, const struct report *r
 			" of the path are waits that a time limit or a signal ended: what they "
 			"wait for is not seen, and less work elsewhere may end them sooner");
 	}
+	if (r->unnamed.share >= REPORT_UNNAMED_FROM && (s = screen_caveat(c, r->unnamed.share)))
+		report_unnamed_words(s, r);
 	if (r->nr_annotation_findings && (s = screen_caveat(c, 0.3)))
 		base_str_add_counted(s, "%s annotation {finding|findings}; see longpole coach",
 			r->nr_annotation_findings);

@@ -273,6 +273,16 @@ static bool dense_caveat(struct base_str *out, const struct report *r,
 	return true;
 }
 
+void report_unnamed_words(struct base_str *s, const struct report *r)
+{
+	report_percent(s, r->unnamed.share);
+	base_str_addf(s,
+		" of the path is code without names, most of it in %s: install its -dbgsym "
+		"package, "
+		"or set DEBUGINFOD_URLS, and record again",
+		r->unnamed.file);
+}
+
 void report_text_caveats(
 	struct base_str *out, const struct report *r, const struct report_style *st)
 {
@@ -292,6 +302,13 @@ void report_text_caveats(
 	if (r->box.fixed_ns > 0) {
 		struct base_str s = {0};
 		report_box_words(&s, &r->box);
+		report_wrap(out, st, label, REPORT_LABEL_WIDTH, base_str_text(&s));
+		label = "";
+		base_str_fini(&s);
+	}
+	if (r->unnamed.share >= REPORT_UNNAMED_FROM) {
+		struct base_str s = {0};
+		report_unnamed_words(&s, r);
 		report_wrap(out, st, label, REPORT_LABEL_WIDTH, base_str_text(&s));
 		label = "";
 		base_str_fini(&s);

@@ -42,6 +42,9 @@ struct symbol_found {
 	uint64_t function_offset;
 	bool exact; /* `function` is a symbol's name; else it was made up ("pigz+0x4a20") */
 };
+/* How many bytes of it are the file's name, where the name was made of that and an address since nothing
+ * names the code ("pigz+0x4a20": 4); 0: it is a name. */
+size_t symbol_made_up(const char *function);
 struct symbol_frame {
 	const char *function, *file; /* as above */
 	uint64_t line;

@@ -614,9 +614,32 @@ static void test_stripped(void **state)
 	unlink(path);
 }
 
+/* A file's name and an address is no name; an operator, and what a library was called from, are. */
+static void test_made_up(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		size_t file_bytes;
+	} given[] = {
+		{"pigz+0x4a20", 4},
+		{"libstdc++.so.6+0xd4490", 14},
+		{"+0x12", 0},
+		{"pigz+0x", 0},
+		{"pigz+0x4a20 ", 0},
+		{"operator+", 0},
+		{"operator+(int)", 0},
+		{"libz, called from inflate() < git+0x2949f0", 0},
+		{"", 0},
+	};
+	for (size_t i = 0; i < BASE_COUNT(given); i++)
+		assert_int_equal(symbol_made_up(given[i].name), given[i].file_bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_made_up),
 		cmocka_unit_test(test_function_and_line),
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_members),
