@@ -99,7 +99,7 @@ test_python_lock() {
 		for t in threads: t.join()
 	END
 	record_python lock
-	grep -E '^ +#1 .*lock.py:5' lock.txt >/dev/null || fail "$(<lock.txt)"
+	grep -E '^ +#1 .*semaphore made by <module>.* lock.py:4 ' lock.txt >/dev/null || fail "$(<lock.txt)"
 	longpole locks lock.lpt >locks.txt
 	has locks.txt 'semaphore made by <module> (lock.py:2)'
 }
