@@ -48,8 +48,7 @@ struct memory_ring_head {
 	uint64_t wait_ticks, encode_ticks; /* atomic: what recording cost the program */
 	uint64_t words, pieces;            /* atomic: raw words encoded */
 	uint32_t state[MEMORY_RING_BLOCKS_MAX];
-	uint32_t live;   /* 1: the reader wants to follow: chunks end where a thread waits for
-			 others */
+	uint32_t live;   /* 1: the reader follows: chunks end where a thread waits for others */
 	uint32_t raw;    /* in how many blocks, the first, the reader encodes what is not encoded */
 	uint32_t active; /* atomic: blocks in that state, of programs that `longpole cc` built */
 };

@@ -105,9 +105,8 @@ struct ring_tag {
  */
 #define RING_OBJECT_TYPE_SHIFT 48
 #define RING_OBJECT_ADDRESS    ((1ull << 48) - 1)
-#define RING_OBJECT_SHARED                                                                         \
-	(1ull << 63) /* pthread pshared, named: several processes may use
-					       it */
+/* pthread pshared, or named: several processes may use it. */
+#define RING_OBJECT_SHARED (1ull << 63)
 
 /* Kinds of 128 and more exist in the ring only. Texts are padded to 8 bytes with zeros. */
 enum ring_kind {
