@@ -146,7 +146,10 @@ static PRELOAD_COLD struct tally_tag *find_slow(uint64_t key, uint64_t site)
 	int saved_errno = errno;
 	struct preload_thread *self = preload_own();
 	struct tally_tag *t = NULL;
-	if (preload_on() && !self->ended && !preload_is_vfork_child()) {
+	if (preload_on() && self->ended && !preload_is_vfork_child()) {
+		/* (a signal's handler, or the destructor of another's key, behind the thread's end) */
+		__atomic_fetch_add(&preload_fresh.head->lost_records, 1, __ATOMIC_RELAXED);
+	} else if (preload_on() && !preload_is_vfork_child()) {
 		struct ring_head *head = preload_fresh.head;
 		struct tally_tag *full = self->tally_tag;
 		if (!full)
