@@ -155,8 +155,21 @@ void session_place_close(struct session_place *p)
 
 /* ---- what killed recorders left -------------------------------------------------------------- */
 
+/* A recorder that lives has its lock for long, another one that looks at what is left for a moment. */
+static bool place_lock(int fd, bool patient)
+{
+	enum { TRIES = 6, PAUSE_NS = 4000000 };
+	for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB); i++) {
+		if (errno != EWOULDBLOCK || !patient || i == TRIES)
+			return false;
+		(void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	}
+	return true;
+}
+
 /* Ours, and nobody's any more: locked for us. */
-static bool open_left(int base_fd, const char *dir, const char *name, struct session_left *ret)
+static bool open_left(
+	int base_fd, const char *dir, const char *name, bool patient, struct session_left *ret)
 {
 	struct stat st;
 	struct session_place *p = &ret->place;
@@ -170,7 +183,7 @@ static bool open_left(int base_fd, const char *dir, const char *name, struct ses
 	p->session_fd =
 		openat(p->fd, SESSION_PLACE_SESSION, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	int held = p->session_fd >= 0 ? p->session_fd : p->fd;
-	if (fstat(held, &st) || flock(held, LOCK_EX | LOCK_NB))
+	if (fstat(held, &st) || !place_lock(held, patient))
 		goto no;
 	time_t now_s = (time_t)(os_time_ns(CLOCK_REALTIME) / 1000000000u);
 	if (p->session_fd < 0 && now_s - st.st_mtime < BEING_MADE_S)
@@ -181,7 +194,8 @@ no:
 	return false;
 }
 
-void session_place_each_left(bool (*visit)(void *ctx, struct session_left *left), void *ctx)
+void session_place_each_left(
+	bool patient, bool (*visit)(void *ctx, struct session_left *left), void *ctx)
 {
 	const char *dirs[SESSION_PLACE_DIRS];
 	session_place_dirs(dirs);
@@ -195,7 +209,7 @@ void session_place_each_left(bool (*visit)(void *ctx, struct session_left *left)
 		for (struct dirent *e; d && goes_on && (e = readdir(d));)
 			if (!strncmp(e->d_name, SESSION_PLACE_PREFIX,
 				    sizeof SESSION_PLACE_PREFIX - 1) &&
-				open_left(dirfd(d), dirs[i], e->d_name, &left))
+				open_left(dirfd(d), dirs[i], e->d_name, patient, &left))
 				goes_on = visit(ctx, &left);
 		if (d)
 			closedir(d);

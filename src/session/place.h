@@ -41,7 +41,9 @@ void session_place_leave(struct session_place *p);
 struct session_left {
 	struct session_place place; /* open, and locked for us */
 };
-/* Visits all of them; `visit` owns what it gets: session_place_close() removes it. False ends. */
-void session_place_each_left(bool (*visit)(void *ctx, struct session_left *left), void *ctx);
+/* Visits all of them; `visit` owns what it gets: session_place_close() removes it. False ends. Patient: for
+ * one that another process just looks at it waits some milliseconds. */
+void session_place_each_left(
+	bool patient, bool (*visit)(void *ctx, struct session_left *left), void *ctx);
 
 #endif

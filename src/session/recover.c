@@ -169,7 +169,7 @@ enum base_status session_left_list(
 	struct session_left_recording **ret, size_t *ret_nr, struct base_err *err)
 {
 	struct listing list = {.nr = 0};
-	session_place_each_left(list_one, &list);
+	session_place_each_left(true, list_one, &list);
 	*ret = list.left;
 	*ret_nr = list.nr;
 	if (list.failed)
@@ -200,7 +200,7 @@ static bool search_one(void *ctx, struct session_left *left)
 static bool left_find(const char *name, struct left *ret)
 {
 	struct search s = {.name = name};
-	session_place_each_left(search_one, &s);
+	session_place_each_left(true, search_one, &s);
 	*ret = s.found;
 	return s.any;
 }
@@ -494,7 +494,7 @@ static bool make_way(void *ctx, struct session_left *found)
 
 void session_left_make_way(const char *path)
 {
-	session_place_each_left(make_way, (void *)(uintptr_t)path);
+	session_place_each_left(false, make_way, (void *)(uintptr_t)path);
 }
 
 bool session_left_remove(const char *name)

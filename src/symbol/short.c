@@ -589,3 +589,12 @@ void symbol_short_add_text(struct base_str *out, const char *text, bool utf8)
 			base_str_add_bytes(out, p, 1);
 	}
 }
+
+size_t symbol_made_up(const char *function)
+{
+	const char *plus = strrchr(function, '+');
+	bool is_address = plus && plus > function && plus[1] == '0' && plus[2] == 'x' && plus[3] &&
+			  !plus[3 + strspn(plus + 3, "0123456789abcdef")];
+	bool is_file = strcspn(function, " (<") >= (size_t)(plus ? plus - function : 0);
+	return is_address && is_file ? (size_t)(plus - function) : 0;
+}

@@ -310,15 +310,6 @@ static void symbol_add_line(struct symbol_file *f, Dwarf_Die *unit, uint64_t add
 		f->why = SYMBOL_WHY_no_lines;
 }
 
-size_t symbol_made_up(const char *function)
-{
-	const char *plus = strrchr(function, '+');
-	bool is_address = plus && plus > function && plus[1] == '0' && plus[2] == 'x' && plus[3] &&
-			  !plus[3 + strspn(plus + 3, "0123456789abcdef")];
-	bool is_file = strcspn(function, " (<") >= (size_t)(plus ? plus - function : 0);
-	return is_address && is_file ? (size_t)(plus - function) : 0;
-}
-
 bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *ret)
 {
 	Dwarf_Die unit;
